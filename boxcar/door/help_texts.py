@@ -72,7 +72,7 @@ VERBS = {
         "Run a small webhook receiver that checks signatures and prints what arrives, until Ctrl-C."
     ),
     "sentinel": mark(
-        "Look once at all runs, and say what needs you; for cron on a machine that stays on."
+        "Look once at all runs, and say what needs attention; for cron on a machine that stays on."
     ),
     "runs": mark("List the runs launched from this machine, as last seen. Asks no box."),
     "pull": mark(

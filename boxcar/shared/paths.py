@@ -102,6 +102,10 @@ class DurablePaths:
         """The last minutes of its box, as of its failure."""
         return self.gauges_folder / "failed" / f"{cell}.jsonl"
 
+    def black_box(self, cell: str) -> Path:
+        """What was kept of its attempts that stood still."""
+        return self.gauges_folder / "stalled" / cell
+
     def delivered(self, queue: str) -> Path:
         return self.root / "delivered" / f"{queue}.json"
 

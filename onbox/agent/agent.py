@@ -20,6 +20,7 @@ from dataclasses import replace
 from boxcar.shared import state
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.errors import DamagedError, NoRoomError, words_of
+from boxcar.shared.event_words import heard
 from boxcar.shared.files import heartbeat, journal, resume_pointer
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.journal import Journal
@@ -28,7 +29,7 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
-from onbox.agent import neighbours
+from onbox.agent import black_box, neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
@@ -487,6 +488,10 @@ class Agent:
             neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
+        if early := self.reporter.ended_early(cell.name, number):
+            text = str(heard(early.data) or "")
+            verdict = classify.of_early_end(verdict, early.data["what"], text)
+            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell.name, number))
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):

@@ -17,6 +17,7 @@ from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import replace
 from boxcar.shared.sentence import Sentence, _
+from onbox.agent.cell_watch import CellWatch
 from onbox.agent.live_metrics import LiveNumbers
 from onbox.agent.seen_in_cell import SeenInCell
 from onbox.judging import progress_tail
@@ -59,6 +60,7 @@ class Beat:
             place.durable.gauges(place.queue), place.scratch.gauge_ring(place.queue)
         )
         self._troubles, self._new_troubles = BoxTroubles(), list[Trouble]()
+        self._watch = CellWatch(place, self._log.keep_ring)
         self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
         self._is_setting_up = False
@@ -73,12 +75,14 @@ class Beat:
         one = self._at_work[cell] = _AtWork(attempt, gpus)
         # A second attempt finds the first one's last line in the file: it is no news.
         one.last_sign = self._progress(cell).get("step")
+        self._watch.begins(cell, one.last_sign)
         self._next_at = 0.0
 
     def ends(self, cell: str) -> None:
         self._at_work.pop(cell, None)
         self._numbers.forget(cell)
         self._seen.forget(cell)
+        self._watch.ends(cell)
         self._next_at = 0.0
 
     def sets_up(self, is_setting_up: bool) -> None:
@@ -158,7 +162,7 @@ class Beat:
         one.named = live.last
         beside = {name: value for name, value in found.items() if name not in live.last}
         seen = self._seen.seen(cell, one.attempt)
-        return CellBeat(
+        beat = CellBeat(
             cell,
             one.attempt,
             known.left_out_of(live.last | beside),
@@ -166,6 +170,8 @@ class Beat:
             seen and replace(seen, numbers=known.left_out_of(seen.numbers)),
             one.gpus,
         )
+        self._watch.look(beat, self._size_of_log(cell), live.last)
+        return beat
 
     def _gauges(self) -> dict[str, Any]:
         read = gauges.read(Path(self._place.scratch.data_dir), self._place.durable.root)
@@ -185,6 +191,10 @@ class Beat:
         """What is to be said of the box, each once."""
         found, self._new_troubles = self._new_troubles, []
         return found
+
+    def of_cells(self) -> list[dict[str, Any]]:
+        """What warnings say of the cells that run, each once."""
+        return self._watch.news()
 
     def _write_down(self, read: dict[str, Any], cells: tuple[CellBeat, ...]) -> None:
         steps = {one.cell: one.progress["step"] for one in cells if "step" in one.progress}

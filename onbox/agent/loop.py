@@ -51,6 +51,8 @@ class Loop:
         for one in self.beat.troubles():
             about = {"what": one.what, "text": one.text, "is_over": one.is_over}
             self._say_beside("box.warning", **about)
+        for about in self.beat.of_cells():
+            self._say_beside("box.warning", **about)
         for text in self.beat.unheard():
             with contextlib.suppress(OSError):
                 self.reporter.warn("news_refused", text)

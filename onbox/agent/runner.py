@@ -30,6 +30,7 @@ from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
 from boxcar.shared.process import end_reason, exit_codes
 from boxcar.shared.sentence import _
+from onbox.agent.early_end import EarlyEnd
 from onbox.agent.orders import Orders
 from onbox.agent.slots import Slot, Slots
 from onbox.agent.staging import Staging
@@ -174,7 +175,7 @@ class Runner:
         """
         live = self._mirror(cell, number)
         tell_of_end(self._place.scratch.log(cell.name), child, self._wake)
-        was_told = False
+        was_told, early = False, EarlyEnd(self._place, self._reporter, cell.name, number)
         next_claim_look_at = time.monotonic() + CLAIM_LOOK_EVERY_S  # it was just looked at
         while self._lives(cell, child):
             if time.monotonic() >= next_claim_look_at:
@@ -184,6 +185,8 @@ class Runner:
             if not was_told and self._orders.is_to_stop:
                 if live and self._is_in_a_hurry:
                     yield from self._flush(cell, live)
+                was_told = self._tell_to_leave(cell, child)
+            elif not was_told and early.is_due():
                 was_told = self._tell_to_leave(cell, child)
             if not self._has_wrapper(cell, child):
                 leftovers.end_processes(self._place.scratch, cell.name, number)

@@ -18,14 +18,14 @@ _GRACE_S = GRACE_S / 2
 
 def end_processes(scratch: ScratchPaths, cell: str, number: int) -> None:
     """End those of the attempt that can be told."""
-    process.end_all(functools.partial(_of_attempt, scratch, cell, number), _GRACE_S)
+    process.end_all(functools.partial(of_attempt, scratch, cell, number), _GRACE_S)
 
 
 def end_all(
     scratch: ScratchPaths, cell: str, number: int, warn: Callable[[str, str, str], None]
 ) -> None:
     """Before the next attempt, which would share its folder with them. `warn` hears of others."""
-    found = _of_attempt(scratch, cell, number)
+    found = of_attempt(scratch, cell, number)
     end_processes(scratch, cell, number)
     process.reap(found)
     if group := _group(scratch, cell, number):
@@ -42,7 +42,7 @@ def end_all(
         warn("strangers", text, cell)
 
 
-def _of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
+def of_attempt(scratch: ScratchPaths, cell: str, number: int) -> list[int]:
     """Known by the cookie, by the log it writes, from the wrapper's record, by the kernel's group,
     or because it came to us: whoever has left all of these is an orphan of the attempt.
     """

@@ -17,6 +17,7 @@ from boxcar.shared.cell import duration
 from boxcar.shared.errors import some
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.plan import IN_CODE, IN_OUT
+from boxcar.shared.news.wanted import NAN
 from boxcar.shared.process import exit_codes
 from boxcar.shared.sentence import Sentence, _, mark
 from boxcar.shared.triage import exit_signals
@@ -61,6 +62,8 @@ _NO_TORCHRUN = "python"
 PREEMPTED, GONE = "EXIT85", "GONE"
 # 85 that nobody had asked for, with nothing to go on from; and a launcher's 0 that proves nothing.
 UNASKED, RANKS_ALIVE = "UNASKED", "RANKS-ALIVE"
+# Ended by the agent, as the job asks for.
+STALL, NOT_A_NUMBER = "STALLED", "NAN"
 NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # How boxcar.training reports one; what is merely slow goes on.
@@ -164,6 +167,15 @@ def of_changed_code(names: Sequence[str]) -> Verdict:
         names=some(names, 5),
     )
     return Verdict(Action.FAIL, CHANGED_CODE, reason, course=Course.FIX_CODE)
+
+
+def of_early_end(verdict: Verdict, what: str, text: str) -> Verdict:
+    """Of an attempt that the agent has ended for this warning, unless it came to its end before."""
+    if verdict.action is Action.SUCCEED or verdict.failure == CHANGED_CODE:
+        return verdict
+    if what == NAN:
+        return Verdict(Action.FAIL, NOT_A_NUMBER, text, is_final=True, course=Course.FIX_CONFIG)
+    return Verdict(Action.RETRY, STALL, text, _WAITS_AFTER_KILL_S, course=Course.RESUME_SAME)
 
 
 def last_error(log_tail: str) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
 from boxcar.shared import timestamp
 from boxcar.shared.artifacts import resume_match
-from boxcar.shared.cell import terms
+from boxcar.shared.cell import terms, visible_gpus
 from boxcar.shared.disk import checked_copy
 from boxcar.shared.errors import BoxcarError, some
 from boxcar.shared.files import progress
@@ -21,7 +22,7 @@ from boxcar.shared.sentence import _
 from boxcar.shared.triage import own_rows
 from boxcar.shared.triage.evidence import Evidence
 from boxcar.shared.triage.log_lines import Tail
-from onbox.judging import classify, log_tail
+from onbox.judging import classify, gpu_numbers, log_tail
 from onbox.judging.verdict import Action, Verdict
 from onbox.machine import end_evidence
 from onbox.machine.place import Place
@@ -47,7 +48,7 @@ def of_attempt(
     wrapper_rc: int | None,
     looked: Looked,
     *,
-    gpus: Collection[str] = (),
+    gpus: Sequence[str] = (),
 ) -> Verdict:
     """`ran_at` is the place of the release that it ran from; `done` None: it left no record; `gpus`
     are those that it had for itself, none: all of the box.
@@ -63,6 +64,7 @@ def of_attempt(
     if looked.changed:
         return classify.of_changed_code(looked.changed)
     found, its = left_artifacts.look(ran_at, cell), terms.terms_of_cell(ran_at.plan, cell)
+    seen = _seen(ran_at, tail, gpus) if done.rc else classify.NOTHING_SEEN
     verdict = classify.classify(
         done,
         tail.text,
@@ -73,8 +75,11 @@ def of_attempt(
         strays=looked.strays,
         workdir=ran_at.plan.workdir,
         has_saved=has_saved(ran_at.scratch.out(cell), its.resume, done),
-        seen=_seen(ran_at, tail, gpus) if done.rc else classify.NOTHING_SEEN,
+        seen=seen,
     )
+    if done.rc and not seen.gpu_problems:  # which name the box's cards already
+        shown = gpus or visible_gpus.of_env({**os.environ, **ran_at.plan.env, **its.env}) or ()
+        verdict = replace(verdict, reason=gpu_numbers.with_cards_of_box(verdict.reason, shown))
     is_lacking = verdict.failure == classify.NO_ART and not looked.strays
     return _with_what_is_there(verdict, ran_at.scratch.out(cell)) if is_lacking else verdict
 
@@ -94,7 +99,7 @@ def _files(out: Path) -> Iterator[Path]:
     return itertools.islice(found, _MOST_LOOKED_AT)
 
 
-def _seen(ran_at: Place, tail: Tail, gpus: Collection[str]) -> Evidence:
+def _seen(ran_at: Place, tail: Tail, gpus: Sequence[str]) -> Evidence:
     own = own_rows.match(ran_at.plan.signatures, tail.text, tail.begins_at_line)
     return replace(end_evidence.beside(tail, gpus), own=own)
 

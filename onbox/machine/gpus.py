@@ -147,7 +147,6 @@ def _row(index: int) -> dict[str, Any]:
             "uuid": pynvml.nvmlDeviceGetUUID(handle),
             "driver": pynvml.nvmlSystemGetDriverVersion(),
             **({"mig": slices} if slices else {}),
-            "utilization_percent": pynvml.nvmlDeviceGetUtilizationRates(handle).gpu,
             "memory_used_bytes": memory.used,
             "memory_total_bytes": memory.total,
             "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
@@ -178,7 +177,7 @@ _UNCORRECTED, _SINCE_START, _DOUBLE_BIT = 1, 0, 1
 
 
 def _health(handle: Any) -> dict[str, Any]:
-    """What is wrong with a card, and how hot it works; what it does not support is left out."""
+    """How a card works, and what is wrong with it; what it does not support is left out."""
     import pynvml
 
     found: dict[str, Any] = {}
@@ -220,7 +219,15 @@ def _retired_rows(handle: Any) -> int:
         return len(pynvml.nvmlDeviceGetRetiredPages(handle, _DOUBLE_BIT))
 
 
+def _utilization_percent(handle: Any) -> int:
+    """Not known of a card that is divided (MIG)."""
+    import pynvml
+
+    return int(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+
+
 _HEALTH: dict[str, Callable[[Any], Any]] = {
+    "utilization_percent": _utilization_percent,
     "power_w": _power_w,
     "slowed_by": _slowed_by,
     "ecc_errors": _ecc_errors,

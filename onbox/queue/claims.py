@@ -2,7 +2,7 @@
 
 A cell belongs to the queue that claimed it first, or to which a person moved it since. In a pool
 that another member has one is how it should be: it is passed over without a word, and looked at
-again before the queue ends, as a person may have given it back.
+again before the queue ends, as a person may have given it back, or the end of its Slurm job.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from boxcar.shared.files.attempt import Claim
 from boxcar.shared.sentence import _
 from onbox.machine.place import Place
 from onbox.machine.room_wait import RoomWait
+from onbox.queue.given_back import GivenBack
 from onbox.queue.reporter import Reporter
 from onbox.result import published
 
@@ -38,6 +39,8 @@ class Claims:
         self.of_others: set[str] = set()
         self.of_members: set[str] = set()  # of the same pool
         self._published: set[str] = set()  # of these; they stay where they are
+        self._ended_jobs = GivenBack(place)
+        self._to_take: set[str] = set()  # of members whose jobs have ended
         self._looked_at = -LOOK_AGAIN_S
 
     @property
@@ -46,7 +49,9 @@ class Claims:
 
     def pass_over(self, cell: str) -> bool:
         """Whether another member of the pool has the cell, which is remembered."""
-        if self.is_in_pool and cell not in self.of_members and (owner := self._member(cell)):
+        if not self.is_in_pool or cell in self._to_take:
+            return False
+        if cell not in self.of_members and (owner := self._member(cell)):
             self._leave(cell, owner)
         return cell in self.of_members
 
@@ -58,7 +63,11 @@ class Claims:
         self._looked_at = now
         begun = self.of_members - self._published
         self._published |= {cell for cell in begun if tier.manifest(cell).exists()}
-        back = {cell for cell in begun - self._published if not self._member(cell)}
+        owners = {cell: self._member(cell) for cell in begun - self._published}
+        theirs = {cell: owner for cell, owner in owners.items() if owner}
+        given_back = self._ended_jobs.look(theirs, at_once=at_once)
+        self._to_take |= given_back
+        back = owners.keys() - theirs.keys() | given_back
         self.of_members -= back
         return bool(back)
 
@@ -81,7 +90,7 @@ class Claims:
         claim = Claim(cell, self._place.queue, self._place.box, now, saying=saying)
         is_new_here = isinstance(self._reporter.record(cell).state, state.Queued)
         if not self._room.through(lambda: atomic.create_once(path, codec.to_document(claim))):
-            owner = attempt.read_claim(path)
+            owner = self._of_ended_job(cell) or attempt.read_claim(path)
             if owner is None or owner.queue != self._place.queue:
                 self._leave(cell, owner)
                 return None
@@ -89,6 +98,24 @@ class Claims:
         if is_new_here:  # else a power cut took the claim of a cell that had begun
             self._say("cell.claimed", cell=cell, **{"from": claim.moved_from})
         return claim
+
+    def _of_ended_job(self, cell: str) -> Claim | None:
+        """The claim that another member's job has left and that is this queue's now."""
+        if cell not in self._to_take:
+            return None
+        self._to_take.discard(cell)
+        before = self._member(cell)
+        taken = self._room.through(lambda: before and self._ended_jobs.take(cell, before.queue))
+        if not before or not taken:
+            return None
+        text = _(
+            "{cell}: the Slurm job of {queue} has ended ({how}), so this box goes on with it",
+            cell=cell,
+            queue=before.queue,
+            how=taken.how,
+        )
+        self._reporter.warn("given_back", text, cell)
+        return taken.claim
 
     def _found(self, owner: Claim, cell: str, saying: str | None) -> Claim:
         """Whoever claimed it may have been killed before it was durable."""

@@ -56,6 +56,7 @@ class Remembered:
         self.started_from: dict[tuple[str, int], str] = {}
         self.largest_result_bytes = 0
         self._warned: set[tuple[str, str]] = set()
+        self._ended_early: dict[str, Event] = {}
         self._replay = state.Replay()
         self._state: State | None = None
         for event in events:
@@ -86,6 +87,8 @@ class Remembered:
             self.newest["cell.succeeded"].drop(cell)  # its warnings are in the manifest by now
         elif event.type == "box.warning":
             self._warned.add((event.data.get("what", ""), cell))
+            if event.data.get("ends"):
+                self._ended_early[cell] = event
 
     def state(self) -> State:
         if self._state is None:
@@ -98,6 +101,11 @@ class Remembered:
     def was_warned(self, what: str, cell: str) -> bool:
         """Whether it was ever said of that cell, by any agent of this queue."""
         return (what, cell) in self._warned
+
+    def ended_early(self, cell: str, attempt: int) -> Event | None:
+        """The warning for which this attempt is ended by an agent of this queue."""
+        event = self._ended_early.get(cell)
+        return event if event and event.data.get("attempt") == attempt else None
 
 
 class Reporter:
@@ -180,6 +188,11 @@ class Reporter:
             was_said = self._remembered.was_warned(what, cell)
         if not was_said:
             self.warn(what, text, cell)
+
+    def ended_early(self, cell: str, attempt: int) -> Event | None:
+        """The warning for which this attempt is ended by an agent of this queue."""
+        with self._lock:
+            return self._remembered.ended_early(cell, attempt)
 
     def state(self) -> State:
         with self._lock:

@@ -17,13 +17,13 @@ def answer(question: cluster_asks.SlurmCancel, run: RunOnBox) -> cluster_asks.Sl
     """
     submit.settle(run.tier)
     alive = [task for task in squeue.look_now(run.tier).tasks if task.waits or task.has_nodes]
-    only: list[str] = []
     if question.waiting_of:
         alive = [task for task in alive if task.waits and task.queue in question.waiting_of]
-        only = ["--state=PENDING"]  # it may have been started since
     tasks = [task.task for task in alive]
     for first in range(0, len(tasks), _AT_ONCE):
-        commands.run("scancel", *only, *tasks[first : first + _AT_ONCE])
+        # Not with --state=PENDING, against a task that starts now: of an array of which nothing has
+        # started, that cancels all other tasks too (seen in 22.05). Who starts now gets TERM.
+        commands.run("scancel", *tasks[first : first + _AT_ONCE])
     if tasks:
         squeue.forget(run.tier)
     return cluster_asks.SlurmCancelled(tuple(tasks))

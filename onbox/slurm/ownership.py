@@ -58,7 +58,7 @@ class Owned:
     def taken_from(self) -> Lease | None:
         """Whose it was before. One that cannot be read tells nothing."""
         try:
-            return lease.read_lease(lease.path(self._folder, self._number - 1))
+            return lease.owner_until(self._folder, self._number - 1)
         except (BoxcarError, OSError):
             return None
 
@@ -101,6 +101,28 @@ def take(
     if (before := owned.taken_from()) is not None:
         owned.before = ended.state_of(before, own, tier)
     return owned
+
+
+def take_of_ended(
+    tier: DurablePaths, queue: str, environ: Mapping[str, str] = os.environ
+) -> tuple[Owned, str] | None:
+    """The queue of another member whose job has ended, for a moment, and how it ended; None where
+    Slurm does not say so now. An agent of that queue that runs all the same writes nothing more.
+
+    Raises BoxcarError, OSError.
+    """
+    folder = tier.slurm_leases(queue)
+    number, newest = lease.newest(folder)
+    before = lease.owner_until(folder, number)
+    node = environ.get(_NODE) or os.uname().nodename
+    own = lease.owner(environ, queue, node, timestamp.utc_now())
+    if newest is None or before is None or own is None:
+        return None
+    tasks = squeue.look_now(tier).tasks
+    how = ended.of_queue(before, tasks)
+    is_free = lease.of_job(newest, {task.task: task.state for task in tasks}) is Standing.FREE
+    owned = _make(folder, number + 1, replace(own, gives_back=True)) if how and is_free else None
+    return (owned, how) if owned and how else None
 
 
 def hold(tier: DurablePaths, queue: str, patience_s: float = 2.0) -> int | None:
@@ -155,11 +177,15 @@ def _try(tier: DurablePaths, folder: Path, own: Lease) -> Owned | None:
         return Owned(folder, number, own)
     if found is not Standing.FREE:
         return None
-    if not atomic.create_once(lease.path(folder, number + 1), codec.to_document(own)):
+    return _make(folder, number + 1, own)
+
+
+def _make(folder: Path, number: int, own: Lease) -> Owned | None:
+    if not atomic.create_once(lease.path(folder, number), codec.to_document(own)):
         return None  # somebody was quicker: look whose it is
-    owned = Owned(folder, number + 1, own)
+    owned = Owned(folder, number, own)
     # Read back: a file system that keeps names for itself for a while shows the other's then.
-    there = lease.read_lease(lease.path(folder, number + 1))
+    there = lease.read_lease(lease.path(folder, number))
     return owned if owned.is_ours() and there and there.start == own.start else None
 
 

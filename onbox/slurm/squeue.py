@@ -63,11 +63,15 @@ def look(tier: DurablePaths, *, is_exact: bool = False) -> Seen:
 
 
 def _has_ended_since(tier: DurablePaths, seen: Seen) -> bool:
-    """Whether an agent has said itself that it is over, of a job that still had nodes then."""
+    """Whether an agent has said itself that it is over, of a job that still had nodes then, or that
+    waited and has been through since.
+    """
     with contextlib.suppress(DamagedError):
-        queues = {task.queue for task in seen.tasks if task.has_nodes and task.queue}
-        owners = [lease.newest(tier.slurm_leases(queue))[1] for queue in queues]
-        return any(owner is not None and owner.ended_at is not None for owner in owners)
+        for task in seen.tasks:
+            folder = tier.slurm_leases(task.queue) if task.queue else None
+            owner = lease.newest(folder)[1] if folder and (task.has_nodes or task.waits) else None
+            if owner and owner.ended_at and (task.has_nodes or owner.ended_at > seen.at):
+                return True
     return False
 
 

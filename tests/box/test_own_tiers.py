@@ -32,7 +32,7 @@ def test_without_a_shared_tier_results_come_as_cells_end_and_the_gate_counts_wha
     run.let_go("c")
     run.wait_for("c", (run.tier_of("box-b") / "cells" / "c" / "receipt.json").exists)
     refused = run.boxcar("verify").ended(1)
-    assert "c: is published but not pulled: boxcar pull" in refused.err
+    assert "c is published but not pulled: boxcar pull" in refused.err
     run.boxcar("watch", "--every", "1s").ended(0)
     for cell, box in (("a", "box-a"), ("b", "box-a"), ("c", "box-b")):
         there = run.tier_of(box) / "cells" / cell / "manifest.json"

@@ -305,11 +305,11 @@ def test_a_cell_that_failed_keeps_the_gate_shut_until_it_is_abandoned(project: M
     assert watched["cells"][1]["detail"]["failure"] == "EXIT42"
     run.boxcar("pull").ended(0)
     assert (
-        "bad: failed, so it has no result: boxcar explain --cell bad"
+        "bad failed, so it has no result: boxcar explain --cell bad"
         in run.boxcar("verify").ended(1).err
     )
     refused = run.boxcar("down", "--approve", _receipt_digest(run)).ended(1)
-    assert "bad: failed, so it has no result" in refused.err and run.tier.exists()
+    assert "bad failed, so it has no result" in refused.err and run.tier.exists()
 
     assert "--because" in run.boxcar("down", "--abandon", "bad").ended(2).err
     given_up = ["down", "--json", "--abandon", "bad", "--because", "it never converged"]

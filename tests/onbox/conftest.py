@@ -190,10 +190,11 @@ stop.GRACE_S = plan.GRACE_S
 watch.LEFTOVER_GRACE_S, attempt._LOCK_TRIES = 0.3, 4
 if sys.argv[1] == "agent":
     from boxcar.shared.disk import lock
-    from onbox.agent import beat, ending, loop, orders, queue_watch
-    from onbox.agent import runner, set_up, settler
+    from onbox.agent import beat, black_box, early_end, ending, live_metrics, loop, orders
+    from onbox.agent import queue_watch, runner, set_up, settler
     from onbox.attempt import leftovers
     from onbox.checkpoint import live_checkpoint
+    from onbox.judging import stalls
     from onbox.machine import room_wait
     from onbox.queue import lines, predecessors, queue_file
 
@@ -210,6 +211,8 @@ if sys.argv[1] == "agent":
     settler.WAITS_S = (0.1, 0.1, 0.1)
     set_up.TWINS, set_up.GRACE_S = set_up.Path({root!r}), 1.0
     beat.EVERY_S = 0.1
+    stalls.FLOOR_S, black_box.WITNESS_S = {stall_floor_s}, 0.2
+    early_end.ABORT_GRACE_S, live_metrics.EVERY_S = {abort_grace_s}, 2.0
     pausing = loop.Loop.pausing
     loop.Loop.pausing = lambda self, wait_s: pausing(self, min(wait_s, 0.1))
 from onbox.__main__ import main
@@ -485,14 +488,19 @@ def build(
     gone_s: float = 2.0,
     together_s: float = 0.3,
     later_s: float = 0.1,
+    stall_floor_s: float = 900.0,
+    abort_grace_s: float = 0.5,
+    is_stubborn: bool = False,
     seen: str = "",
     enter: tuple[str, ...] = (),
     code: Mapping[str, str] = MappingProxyType({}),
     **changes: Any,
 ) -> TinyRun:
-    is_stubborn = any("child" in one or one.get("on_term") == "ignore" for one in cells.values())
+    is_stubborn = is_stubborn or any(
+        "child" in one or one.get("on_term") == "ignore" for one in cells.values()
+    )
     waits = {"grace_s": 1 if is_stubborn else 60, "gone_s": gone_s, "together_s": together_s}
-    waits |= {"later_s": later_s}
+    waits |= {"later_s": later_s, "stall_floor_s": stall_floor_s, "abort_grace_s": abort_grace_s}
     pythons = {}
     if is_hurried:
         pythons["agent_python"] = _hurried_python(root, archives, waits)

@@ -81,6 +81,8 @@ def unknown_of(name: str, known: Iterable[str], *, what: str, of: str) -> Messag
 def no_choice(flag: str, known: Iterable[str], found: str) -> str:
     """`--to: expected html, md, found 'pdf'`."""
     there = list(known)
+    if not found:
+        return _("name one with {flag}: {known}", flag=flag, known=", ".join(there))
     return _(
         "{flag}: expected {known}, found {found!r}. For example: {flag} {first}",
         flag=flag,

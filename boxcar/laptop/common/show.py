@@ -180,10 +180,17 @@ def _without_name(text: str, name: str) -> str:
 def _of_all(group: Sequence[_Note]) -> Message:
     name, message = group[0]
     if len(group) == 1:
-        return message.under(name) if name else message
+        return said_of(name, message) if name else message
     n, mark = len(group), _mark(_stderr().encoding)
     names = some([short_name(name, _NAME_ROOM, mark) for name, _message in group], ALIKE)
-    who, text = _("{n} cells ({names})", n=n, names=names), message.text
+    return said_of(_("{n} cells ({names})", n=n, names=names), message, n)
+
+
+def said_of(who: str, message: Message, n: int = 1) -> Message:
+    """`a is not published`, or where the message does not go on from its subject, `a: no such
+    file`.
+    """
+    text = message.text
     if not (isinstance(text, Sentence) and SAID_OF in text.fields):
         return message.under(who)
     of_all = Sentence(text.template, **text.fields | {SAID_OF: n})

@@ -19,8 +19,11 @@ def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator
     found = {box: _names(told) for box, told in told_by_box.items() if told.facts}
     if plan.gpus_per_cell:
         for box, names in found.items():
-            row = _side_by_side(box, len(names), plan, plan.gpus_per_cell)
-            yield row if row.verdict == "refuse" else _with_lines(row, len(names), plan)
+            facts = told_by_box[box].facts
+            gpus = facts.gpus_for_cells if facts else 0
+            is_divided = gpus > len(names)
+            row = _side_by_side(box, gpus, plan, plan.gpus_per_cell, is_divided=is_divided)
+            yield row if row.verdict == "refuse" else _with_lines(row, gpus, plan)
     elif plan.slots and plan.slots > 1:
         yield from (_shared(box, plan.slots) for box, names in found.items() if names)
     different = {names for names in found.values() if names}
@@ -33,11 +36,14 @@ def judge_gpus_of_cells(told_by_box: Mapping[str, Told], plan: Plan) -> Iterator
         yield Row(ALL, "GPUs alike", "warn", said, why)
 
 
-def _side_by_side(box: str, gpus: int, plan: Plan, each: int) -> Row:
+def _side_by_side(box: str, gpus: int, plan: Plan, each: int, *, is_divided: bool) -> Row:
     beside = cells_at_once(plan, gpus)
     if not beside:
         why = _("gpus_per_cell is {n}, and this box has {all}", n=each, all=gpus)
         return Row(box, "cells at once", "refuse", "0", why)
+    if is_divided and each > 1:
+        why = _("its cards are divided (MIG), and CUDA shows a process only one slice of them")
+        return Row(box, "cells at once", "warn", str(beside), why)
     unused = say_unused(plan, gpus)
     return Row(box, "cells at once", "warn" if unused else "ok", str(beside), unused)
 

@@ -27,7 +27,7 @@ def judge_memory_of_cells(
     for box, told in told_by_box.items():
         if told.facts is None or one is None:
             continue
-        cells = cells_at_once(plan, len(told.facts.gpus))
+        cells = cells_at_once(plan, told.facts.gpus_for_cells)
         limits = (told.facts.memory_limit_bytes, told.facts.memory_total_bytes)
         has_bytes = min(filter(None, limits), default=None)
         yield from _judge(box, MEMORY, cells, one.memory_bytes, has_bytes)

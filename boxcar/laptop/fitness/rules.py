@@ -125,6 +125,7 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
     wish, rows = wanted.resources.gpu, facts.gpus
     broken = [row.problem for row in rows if row.problem is not None]
     cards = [Card(row.name, row.memory_total_bytes) for row in rows if row.name is not None]
+    slices = sum(len(row.mig) for row in rows)
     if broken:
         found = _("no answer from {n} of {all}", n=len(broken), all=len(rows))
         yield Row(box, "GPU", "warn", found, broken[0])
@@ -134,7 +135,9 @@ def _gpus(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
         named = [card for card in cards if not wish or _is_wished(wish.name, card)]
         offer = Offer(tuple(cards), len(named))
         reasons = refusals(Resources(gpu=wish), offer)
-        yield Row(box, "GPU", "refuse" if reasons else "ok", _listed(cards), "; ".join(reasons))
+        yield Row(
+            box, "GPU", "refuse" if reasons else "ok", _listed(cards, slices), "; ".join(reasons)
+        )
 
 
 def _no_gpu(box: str, facts: Facts, wanted: Wanted) -> Row:
@@ -155,12 +158,13 @@ def _is_wished(names: tuple[str, ...], card: Card) -> bool:
     return not names or any(is_family(name, card.name) for name in names)
 
 
-def _listed(cards: list[Card]) -> str:
+def _listed(cards: list[Card], slices: int) -> str:
     names: dict[str, int] = {}
     for card in cards:
         memory = f" {units.size(card.memory_bytes)}" if card.memory_bytes else ""
         names[card.name + memory] = names.get(card.name + memory, 0) + 1
-    return ", ".join(f"{count} x {name}" for name, count in names.items())
+    listed = ", ".join(f"{count} x {name}" for name, count in names.items())
+    return _("{cards}, {n} MIG {n:slice|slices}", cards=listed, n=slices) if slices else listed
 
 
 def _interpreter(box: str, facts: Facts, wanted: Wanted) -> Iterator[Row]:
@@ -500,7 +504,8 @@ def _loads(
         boxes = plan.boxes_of_files[cell.queue]
         own.setdefault(boxes[cell.index % len(boxes)], []).append(cell)  # of a pool even shares
     beside = {
-        box: max(1, cells_at_once(plan, len(facts.gpus))) for box, facts in facts_by_box.items()
+        box: max(1, cells_at_once(plan, facts.gpus_for_cells))
+        for box, facts in facts_by_box.items()
     }
     for box, facts in facts_by_box.items():
         need = _need(own[box], one)

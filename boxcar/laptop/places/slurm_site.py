@@ -46,6 +46,7 @@ from boxcar.shared.errors import (
     message_of,
 )
 from boxcar.shared.files import heartbeat, receipt
+from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.slurm.submitted import Task
 from boxcar.shared.wire import box_asks, cluster_asks, run_asks
@@ -75,6 +76,7 @@ class SlurmSite(MirroredSite):
     tick_s = 5.0
     # squeue is asked as often, and no oftener.
     poll_s = 30.0
+    proves_ends: ClassVar[bool] = True
     end_fix: ClassVar[Command | str] = Command("status", note=_("once Slurm answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:
@@ -144,6 +146,16 @@ class SlurmSite(MirroredSite):
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         """Only the tier and the login node can be gone; a queue has no machine of its own."""
+        names = list(names)
+        members = {box for queue, box in self.plan.queues.items() if is_member(queue)}
+        if named := [name for name in names if name in members]:
+            raise InputError(
+                _(
+                    "--gone takes a machine, and a cluster queue has none. Once its job has ended, "
+                    "the others of its pool go on with its cells. To end it"
+                ),
+                Command("stop", ("--box", named[0])),
+            )
         if any(name in self._names for name in names):
             raise InputError(
                 _("--gone takes a machine, and a cluster queue has none: down cancels its job")
@@ -186,6 +198,11 @@ class SlurmSite(MirroredSite):
             return None
         task = waiting[-1]
         return Scheduled(task.task, task.reason, task.start_at)
+
+    def left_waiting(self) -> list[str]:
+        named = dict.fromkeys(task.queue for task in self.tasks() if task.waits and task.queue)
+        left = (queue for queue in named if is_member(queue) and queue not in self.plan.queues)
+        return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
         return self.ask(self._first, cluster_asks.SlurmCancel(tuple(queues))).tasks

@@ -147,6 +147,8 @@ class Job(Model):
     requirements: RelativePath | None = None
     install: bool = False
     setup_time: Time = SETUP_TIME_S
+    when_stalled: Literal["tell", "end"] = "tell"
+    when_nan: Literal["keep", "end"] = "keep"
     python: Interpreter | None = None
     epochs: Count | None = None
     run: str | None = None

@@ -123,7 +123,6 @@ def resolve_queues(
     files = [*shared, *(queue for queue in queues if queue not in shared)]
     homeless = [
         *_twin_queues(job, queues),
-        *_pools_in_vain(job, profile, shared),
         *_colon_in_the_tier(profile.durable_dir(root)),
         *survival.survival_problems(profile),
     ]
@@ -179,20 +178,6 @@ def _twin_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
                     box=box,
                     first=first,
                 )
-
-
-def _pools_in_vain(job: Job, profile: Profile, queues: Sequence[QueueFile]) -> Iterator[str]:
-    """A scheduler shares out the work itself."""
-    if not profile.is_cluster:
-        return
-    for queue in queues:
-        if queue.is_pool:
-            yield _(
-                "{at}: under {profile} boxes cannot share a queue file: the scheduler shares out "
-                "the work. Give each box a file of its own, and spread the cells with split",
-                at=job.at("queues", queue.file),
-                profile=profile.name,
-            )
 
 
 def _unread_queues(job: Job, queues: Sequence[QueueFile]) -> Iterator[str]:
@@ -336,6 +321,8 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         requirements=job.requirements,
         install=job.install,
         setup_time_s=job.setup_time,
+        ends_stalled=job.when_stalled == "end",
+        ends_at_nan=job.when_nan == "end",
     )
 
 

@@ -15,6 +15,7 @@ from boxcar.laptop.project.profiles.slurm_options import (
     laid_over,
 )
 from boxcar.laptop.project.project import Project
+from boxcar.shared import names
 from boxcar.shared.files.plan import Cell
 from boxcar.shared.files.release import RUN_SLURM
 from boxcar.shared.record import dataclass
@@ -47,9 +48,10 @@ def of_queues(
     own = {queue_name(file): options for file, options in job.queues.items()} if job else {}
     alike: dict[tuple[SlurmOptions, str], dict[int, str]] = {}
     for index, queue in enumerate(queues):
-        said = [cluster, *([job] if job else []), *([own[queue]] if queue in own else [])]
+        file = names.file_of(queue)
+        said = [cluster, *([job] if job else []), *([own[file]] if file in own else [])]
         options = laid_over(*said)
-        nodes = max((cell.nodes for cell in cells if cell.queue == queue), default=1)
+        nodes = max((cell.nodes for cell in cells if cell.queue == file), default=1)
         if options.nodes is None and nodes > 1:
             options = options.model_copy(update={"nodes": nodes})
         # Cell by cell a queue is an array of its own, of which one task runs at a time.

@@ -18,6 +18,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
 from boxcar.shared.event_words import heard
 from boxcar.shared.files.journal_chain import Event
+from boxcar.shared.news.wanted import NAN, STALLED
 from boxcar.shared.sentence import Sentence, _
 
 WARNINGS_SHOWN = 5
@@ -92,12 +93,12 @@ def _is_over(warning: Event, events: Sequence[Event]) -> bool:
         return True
     # Of the box itself: until its agent says that it is over, or is there no more to say it.
     if "is_over" in warning.data and any(
-        (event.data.get("is_over") and event.data.get("what") == what)
+        (event.data.get("is_over") and _is_said_anew(warning, event))
         or event.type in _NO_AGENT_SINCE
         for event in later
     ):
         return True
-    if what in ("waits_for_release", "waits_for_cell"):
+    if what in ("waits_for_release", "waits_for_cell", STALLED, NAN):
         return any(event.cell == warning.cell and event.type != "box.warning" for event in later)
     is_comment = what == "queue_edited" and _COMMENTED_OUT in str(warning.data.get("text"))
     return is_comment and any(event.type in _GONE_ON for event in later)

@@ -175,6 +175,10 @@ class OpenRun(ABC):
         """How the one who answers for this box is named where something goes wrong."""
         return box
 
+    def left_waiting(self) -> list[str]:
+        """The members of pools that are in the plan no more, and that a scheduler is to start."""
+        return []
+
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
         """Take back what a scheduler has not started of these queues: its tasks."""
         return ()

@@ -193,7 +193,7 @@ def _save_before_end(site: Site, begun: Teardown | None) -> Sequence[Missing]:
     if not held or not sys.stdin.isatty():
         return held
     for row in held:
-        show.say(row.message.under(row.cell or _("the run")))
+        show.say(show.said_of(row.cell or _("the run"), row.message))
     answer = show.ask(_("Lose {n:it|them} with the box? [y/N] ", n=len(held))).lower()
     return () if answer in ("y", "yes") else held
 

@@ -1,7 +1,8 @@
 """What `launch` does for a pool before it starts agents: the cells of boxes that are gone go to the
 members that are left, and a member that is no longer in the job is drained.
 
-A silent box gives nothing back: only a person knows that it will not come back.
+A silent box gives nothing back: only a person knows that it will not come back. On Slurm a job's
+end is proof enough, and the agents that are left go on with its cells by themselves.
 """
 
 from __future__ import annotations
@@ -88,15 +89,22 @@ def drain_left(site: Site, view: RunView) -> None:
     """Of pools that are in the job. Raises InputError where a queue that had the file alone is at
     work: a member beside it would share its GPUs.
     """
+    waiting = site.left_waiting()
+    if waiting:
+        _call_off(site, waiting)
     for queue in view.queues:
         file = names.file_of(queue.name)
         if queue.name in site.plan.queues or file not in site.plan.boxes_of_files:
             continue
         if not names.is_member(queue.name):
             _take_over(site, view, queue)
+        elif queue.name in waiting:
+            continue
         elif queue.is_alive is not False and queue.wanted == RUN:
             _drain(site, queue)
-        elif not queue.is_alive and (cells := list(_begun(site, view, queue))):
+        elif site.proves_ends or queue.is_alive:
+            continue
+        elif cells := list(_begun(site, view, queue)):
             text = _(
                 "{queue} is no longer in the job and has {n} unfinished {n:cell|cells}. To give "
                 "{n:it|them} to the others",
@@ -117,6 +125,22 @@ def _take_over(site: Site, view: RunView, queue: QueueView) -> None:
     if list(_begun(site, view, queue)):
         others = [name for name in site.plan.queues if _share_file(name, queue)]
         _give_back(site, view, queue, others)
+
+
+def _call_off(site: Site, waiting: Sequence[str]) -> None:
+    """The jobs of members that have left, before they start. One that has just started is drained
+    by the next launch.
+    """
+    if tasks := site.call_off(waiting):
+        show.say(
+            _(
+                "{queues} {n:is|are} no longer in the job: what waited in Slurm was cancelled "
+                "({tasks})",
+                queues=", ".join(waiting),
+                n=len(waiting),
+                tasks=", ".join(tasks),
+            )
+        )
 
 
 def _drain(site: Site, queue: QueueView) -> None:

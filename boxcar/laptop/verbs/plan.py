@@ -83,7 +83,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         *todos.notes(project.job_path),
         *tracker_logins.notes(project.root / project.job.code, project.plan),
         *project.take_notes(),
-        *_pools(project.plan),
+        *_pools(project),
         *_dealt(project),
         *_long_queues(project.plan),
         *_uncounted(project),
@@ -98,9 +98,19 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     return 1 if refused else 0
 
 
-def _pools(plan: Plan) -> Iterator[Sentence]:
-    for file, boxes in plan.boxes_of_files.items():
-        if file not in plan.queues:
+def _pools(project: Project) -> Iterator[Sentence]:
+    pools = project.plan.boxes_of_files.items()
+    for file, boxes in pools:
+        if file in project.plan.queues:
+            continue
+        if project.profile.is_cluster:
+            yield _(
+                "{file}: {boxes} share its cells, each in a Slurm job of its own that claims the "
+                "next free one. If a job ends early, the others go on with its cells",
+                file=file,
+                boxes=", ".join(boxes),
+            )
+        else:
             yield _(
                 "{file}: {boxes} share its cells; each box claims the next free one on the "
                 "durable tier",

@@ -44,7 +44,8 @@ def report(project: Project, asked: Asked, *, to: str = "", as_json: bool = Fals
 
 def _refuse_unknown(project: Project, made: Report) -> None:
     """What a person typed. What job.yaml names may be what no cell has yet."""
-    known = sorted({name for group in made.groups for cell in group.cells for name in cell.numbers})
+    found = {name for group in made.groups for cell in group.cells for name in cell.numbers}
+    known = sorted(found | {metric.name for metric in project.plan.metrics})
     for name in made.asked.metrics:
         if name not in known and name not in project.job.report.metric:
             runs = ", ".join(made.asked.runs)

@@ -155,7 +155,8 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
         near = near_countdowns(site.project, site.results, timestamp.utc_now())
         about = replace(about, clock=near[0].sentence if near else None)
         past = view_of_journals(site, timestamp.utc_now())
-        return replace(about, state=state, spent=_spent(site, past))
+        cells = _cells_of_receipt(site.results)
+        return replace(about, state=state, cells=cells, spent=_spent(site, past))
     view = look_at_run(site, timestamp.utc_now())
     cells = Counter(cell.word for cell in view.cells)
     seen = [at for box in boxes if (at := site.seen_at(box))]
@@ -167,6 +168,23 @@ def _of_site(site: Site, about: SeenRun) -> SeenRun:
         spent=_spent(site, view),
         clock=nearest_clock(view, is_billed=site.project.profile.meter.is_billed),
     )
+
+
+def _cells_of_receipt(results: ResultPaths) -> dict[str, int]:
+    """As the last `verify` left them: nothing on a box is looked at after the teardown."""
+    try:
+        cells = receipt.read_run(results.receipt).cells
+    except (OSError, DamagedError):
+        return {}
+    return dict(Counter(_word_of_verdict(one) for one in cells))
+
+
+def _word_of_verdict(one: receipt.CellVerdict) -> str:
+    if one.is_dropped:
+        return DROPPED
+    if one.because is not None:
+        return ABANDONED
+    return "verified" if one.is_settled else "missing"
 
 
 def _spent(site: Site, view: RunView) -> dict[str, float] | None:
@@ -238,12 +256,14 @@ def _row(one: SeenRun) -> Sequence[object]:
 
 
 def _cells(cells: dict[str, int]) -> str:
-    """`34 of 400 verified, 1 failed`."""
-    total = sum(cells.values()) - cells.get(DROPPED, 0) - cells.get(ABANDONED, 0)
-    verified = _("{n} of {total} verified", n=cells.get("verified", 0), total=total)
+    """`34 of 400 verified, 1 failed, 2 abandoned`."""
+    total = sum(cells.values()) - cells.get(DROPPED, 0)
+    text = _("{n} of {total} verified", n=cells.get("verified", 0), total=total)
     if failed := cells.get("failed"):
-        return _("{verified}, {n} failed", verified=verified, n=failed)
-    return verified
+        text = _("{verified}, {n} failed", verified=text, n=failed)
+    if abandoned := cells.get(ABANDONED):
+        text = _("{verified}, {n} abandoned", verified=text, n=abandoned)
+    return text
 
 
 def _problems(found: Collection[SeenRun]) -> Iterator[tuple[str, str]]:

@@ -236,14 +236,14 @@ def _say(one: Looked, found: Sequence[Finding], before: Memory, environ: Mapping
 def _lines(one: Looked, found: Sequence[Finding], before: Memory) -> list[Sentence]:
     run = one.known.run
     if not found:
-        how = _("everything is well again") if before.said else _("nothing needs you")
+        how = _("everything is well again") if before.said else _("nothing needs attention")
         lines = [_("Boxcar {run}: {how}", run=run, how=how)]
         clock = one.view and nearest_clock(one.view, is_billed=one.is_billed)
         if one.view:
             verified, all_cells = len(one.view.of_words(("verified",))), len(one.view.cells)
             lines.append(_("{n} of {total} verified", n=verified, total=all_cells))
         return [*lines, clock] if clock else lines
-    lines = [_("Boxcar {run}: {n} {n:thing needs|things need} you", run=run, n=len(found))]
+    lines = [_("Boxcar {run}: {n} {n:thing needs|things need} attention", run=run, n=len(found))]
     for finding in found[:MOST_SHOWN]:
         about = {"head": finding.who, "text": finding.text}
         lines.append(

@@ -283,7 +283,8 @@ def load_results(
 
 def _load_behind_bar(site: Site, files: Sequence[Artifact], manner: Manner) -> Loaded:
     """As `load` does, with a sign of how far it is."""
-    show.say(_("loading {n} {n:artifact|artifacts}", n=len(files)))
+    if files:
+        show.say(_("loading {n} {n:artifact|artifacts}", n=len(files)))
     with show.progress(_("loading the files"), THINGS) as bar:
         part = bar.part(len(files))
         waiting = OrderedDict.fromkeys((file.path for file in files), True)

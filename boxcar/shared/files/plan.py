@@ -195,6 +195,9 @@ class Plan:
     requirements: str | None = field(default=None, metadata=codec.LATER)
     install: bool = field(default=False, metadata=codec.LATER)
     setup_time_s: int = field(default=SETUP_TIME_S, metadata=codec.LATER)
+    # Whether a cell is ended that stands still, or whose number became no number.
+    ends_stalled: bool = field(default=False, metadata=codec.LATER)
+    ends_at_nan: bool = field(default=False, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

@@ -18,6 +18,9 @@ from boxcar.shared.triage.evidence import Course, course_of
 # When a GPU counts as idle while a cell runs; the busiest card of the box counts.
 IDLE_PERCENT = 10.0
 IDLE_FOR_S = 20 * 60.0
+# Of a warning, its `what`: a cell stands still; one of its numbers is none. `ends` says that the
+# agent ends the attempt for it.
+STALLED, NAN = "cell_stalled", "metric_nan"
 # What an event asks of a person: the command to type.
 NEEDS = "needs"
 _TOLD = frozenset({"cell.failed", "queue.done", "queue.stopped", "box.warning"})
@@ -52,6 +55,8 @@ def needed_command(type: str, data: Mapping[str, Any]) -> str | None:
     the run gets on there by itself. What they have to do comes first in the event's own text.
     """
     if type == "box.warning":
+        if data.get("what") == STALLED and not (data.get("ends") or data.get("is_over")):
+            return f"explain --cell {data['cell']}"
         return _OF_WARNING.get(data.get("what", ""))
     if type == "queue.stopped":
         return "status" if data.get("by") in (end_reason.TROUBLE, end_reason.BUDGET) else None

@@ -48,6 +48,8 @@ class Lease:
     at: str
     # Written by its owner at its end: nobody has to ask squeue then.
     ended_at: str | None = field(default=None, metadata=codec.LATER)
+    # Made by the job of another member of the pool, which takes a cell that the queue had begun.
+    gives_back: bool = field(default=False, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,7 +96,7 @@ def of_job(newest: Lease, states: Mapping[str, str] | None) -> Standing:
     state = states.get(newest.named)
     if state is None or state in ENDED or state in WAITS:
         return Standing.FREE
-    if state == "COMPLETING":
+    if state == "COMPLETING" or (newest.gives_back and state in HAS_NODES):
         return Standing.ENDING
     return Standing.HELD if state in HAS_NODES else Standing.UNKNOWN
 
@@ -119,6 +121,14 @@ def newest(folder: Path) -> tuple[int, Lease | None]:
     """Its number, 0 where there is none. Raises DamagedError."""
     found = numbers_in(folder)
     return (found[-1], read_lease(path(folder, found[-1]))) if found else (0, None)
+
+
+def owner_until(folder: Path, number: int) -> Lease | None:
+    """The last one up to that number under which the queue's own agent ran. Raises DamagedError."""
+    for one in reversed(numbers_in(folder)):
+        if one <= number and (found := read_lease(path(folder, one))) and not found.gives_back:
+            return found
+    return None
 
 
 def read_lease(path: Path) -> Lease | None:

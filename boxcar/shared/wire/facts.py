@@ -13,6 +13,8 @@ from boxcar.shared.wire.question import SILENT, Count, Time
 
 @dataclass(frozen=True)
 class Gpu:
+    """`mig`: the UUIDs of the slices that a card was divided into, each a GPU to a cell."""
+
     name: str | None = field(default=None, metadata=SILENT)
     utilization_percent: int | None = field(default=None, metadata=SILENT)
     memory_used_bytes: Count | None = field(default=None, metadata=SILENT)
@@ -22,6 +24,7 @@ class Gpu:
     ecc_errors: Count | None = field(default=None, metadata=SILENT)
     retired_rows: Count | None = field(default=None, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
+    mig: tuple[str, ...] = field(default=(), metadata=SILENT)
 
 
 @dataclass(frozen=True)
@@ -103,3 +106,8 @@ class Facts:
     cpu_quota_cores: float | None = field(default=None, metadata=SILENT)
     processes: Count | None = field(default=None, metadata=SILENT)
     processes_limit: Count | None = field(default=None, metadata=SILENT)
+
+    @property
+    def gpus_for_cells(self) -> int:
+        """How many a box gives out: of a card that is divided its slices."""
+        return sum(len(gpu.mig) or 1 for gpu in self.gpus if gpu.problem is None)

@@ -360,3 +360,11 @@ def test_a_column_that_has_no_room_is_named_with_the_command_that_shows_it(monke
     show.table("t", heads, [row], first_to_go=["release"])
     assert "… no room for release: boxcar verify --all | less -S" in lines()
     assert "0.8735±0.0094" in lines()[2]
+
+
+def test_what_is_said_of_one_cell_goes_on_from_its_name(monkeypatch):
+    lines = on_80_columns(monkeypatch)
+    show.say_of_each(
+        [("a", Message(_("{cells:is|are} not published", cells=1), Command("launch")))]
+    )
+    assert lines() == ["a is not published: boxcar launch"]

@@ -41,6 +41,13 @@ def test_how_many_cells_run_at_once_is_said(gpus, plan, row):
     assert rows({"a": [A100] * gpus}, **plan) == [("a", *row)]
 
 
+def test_each_slice_of_a_divided_card_is_a_gpu_for_a_cell_and_a_process_sees_one():
+    divided = [A100 | {"mig": [f"MIG-{n}" for n in range(7)]}, A100 | {"mig": ["MIG-7"]}]
+    assert rows({"a": divided}, gpus_per_cell=1) == [("a", "ok", "8", "")]
+    [(_box, verdict, found, why)] = rows({"a": divided}, gpus_per_cell=2)
+    assert (verdict, found) == ("warn", "4") and "only one slice" in why
+
+
 def test_boxes_with_other_gpus_are_named():
     [(box, verdict, found, _why)] = rows({"a": [A100], "b": [T4, T4]})
     assert (box, verdict) == ("all", "warn")

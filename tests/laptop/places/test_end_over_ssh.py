@@ -370,7 +370,7 @@ def test_what_such_a_tier_had_and_nobody_pulled_is_missed_by_name(
     tier, because = far.project.plan.durable_dir, "the volume was deleted"
     shutil.rmtree(tier)
     assert down(far.project, gone=[tier], because=because, approve=far.approve) == 1
-    assert "b: is published but not pulled" in capsys.readouterr().err
+    assert "b is published but not pulled" in capsys.readouterr().err
     words = {"gone": [tier], "abandon": ["b"], "because": because}
     assert down(far.project, **words, approve=far.approve) == 1, "that was another receipt"
     assert down(far.project, **words, approve=far.approve) == OPEN

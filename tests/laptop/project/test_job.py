@@ -275,6 +275,22 @@ def test_run_is_another_way_to_name_the_queues() -> None:
     assert "expected bash run_queue.sh FILE" in problem(f"{text}run: bash other.sh a.txt\n")
 
 
+PORTABLE = """\
+resources:
+  gpu: {name: A100, count: 1, memory: 24GB+} # a CONSTRAINT, never a platform SKU
+  disk: 100GB # ckpt_size x cells_per_instance + scratch
+candidates: [autodl, china, runpod] # ordered fallback
+run: "bash run_queue.sh queue.txt" # the per-instance entry point
+"""
+
+
+def test_a_portable_request_is_part_of_a_job_as_it_is() -> None:
+    text = "".join(line for line in LEAST.splitlines(True) if not line.startswith("queues"))
+    job = parse(text + PORTABLE)
+    assert job.candidates == ("autodl", "china", "runpod") and list(job.queues) == ["queue.txt"]
+    assert (job.resources.gpu.name, job.resources.gpu.count.text) == (("A100",), "1")
+
+
 def test_a_price_is_for_all_boxes_or_by_box_and_of_boxes_that_there_are() -> None:
     assert parse(f'{LEAST}price: "1.98 CNY/h"\n').price == {"": "1.98 CNY/h"}
     assert parse(f'{LEAST}price: {{box-a: "2 USD/h"}}\n').price == {"box-a": "2 USD/h"}

@@ -141,7 +141,7 @@ def test_what_was_dropped_at_the_receipt_and_is_asked_for_again_shuts_the_gate(
     digest = receipt.read_run(run.project.results.receipt).digest
     on_tier(run).write_text("# " + A + B)
     assert down(run.project, approve=digest[:12]) == 1
-    assert "b: is not published" in capsys.readouterr().err
+    assert "b is not published" in capsys.readouterr().err
 
 
 def test_a_deleted_line_shuts_the_gate_and_an_abandon_opens_it(

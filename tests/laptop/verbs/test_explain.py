@@ -242,7 +242,7 @@ def test_json_of_a_cell_that_failed_has_the_class_the_evidence_and_what_to_type(
     verdict = json.loads(capsys.readouterr().out)["verdict"]
     assert (verdict["id"], verdict["class"]) == ("M2", "OUT_OF_MEMORY")
     assert verdict["evidence"] == told["evidence"]
-    assert verdict["type"].startswith("invoke push")
+    assert verdict["type"].startswith("invoke launch")
     assert len(verdict["ladder"]) > 3
 
 

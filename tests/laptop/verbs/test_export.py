@@ -139,7 +139,7 @@ def test_what_was_exported_and_is_proven_no_more_is_said(
 def test_nothing_is_exported_before_something_is_verified_nor_to_what_does_not_exist(
     tmp_path: Path, run: FinishedRun
 ) -> None:
-    with pytest.raises(InputError, match="--to: expected tensorboard, wandb"):
+    with pytest.raises(InputError, match="name one with --to: tensorboard, wandb"):
         export(run.project, ASKED, to="")
     run.project.results.receipt.unlink()
     with pytest.raises(InputError, match="nothing is verified yet"):

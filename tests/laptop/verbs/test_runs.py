@@ -172,6 +172,24 @@ def test_a_run_whose_job_file_names_another_by_now_has_its_own_state(
     assert is_told is (ended == "sweep-two"), "of what is over there is nothing to be done"
 
 
+def test_what_became_of_each_cell_is_said_after_the_teardown_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = project(tmp_path, "one")
+    home.remember_run("one", job, "local")
+    torn_down(tmp_path, "one")
+    verdicts = (
+        CellVerdict("a", "q", manifest_sha256="ab" * 32),
+        CellVerdict("b", "q", because="a wrong flag"),
+        CellVerdict("c", "q", is_dropped=True),
+    )
+    made = RunReceipt("one", from_now(-70), verdicts)
+    (tmp_path / "results" / "one" / "receipt.json").write_bytes(codec.to_document(made))
+    assert runs() == 0
+    assert "torn down  1 of 2 verified, 1 abandoned" in capsys.readouterr().out
+    assert rows(capsys)[0]["cells"] == {"verified": 1, "abandoned": 1, "dropped": 1}
+
+
 def test_of_an_earlier_run_whose_launch_is_not_known_here_nothing_is_guessed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -102,11 +102,11 @@ def test_a_box_that_answers_proves_the_network_and_nobody_else_is_asked(night: N
 
 
 def test_it_speaks_at_least_once_a_day_even_when_nothing_changed(night: Night) -> None:
-    assert night.look() == ["Boxcar abl: nothing needs you"]
+    assert night.look() == ["Boxcar abl: nothing needs attention"]
     assert not night.look(times=6 * 23)
-    assert night.look(times=6 * 2) == ["Boxcar abl: nothing needs you"]
+    assert night.look(times=6 * 2) == ["Boxcar abl: nothing needs attention"]
     night.now = timestamp.after(night.now, -40 * 86_400.0)  # the clock was wrong before
-    assert night.look() == ["Boxcar abl: nothing needs you"]
+    assert night.look() == ["Boxcar abl: nothing needs attention"]
 
 
 def test_two_at_once_do_not_speak_twice(night: Night, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_a_service_that_does_not_take_it_is_told_again(
     assert sentinel(environ=environ) == 1
     assert sentinel(environ=environ) == 1
     texts = [body["text"]["content"] for body in robot.bodies]
-    assert len(texts) == 2 and "1 thing needs you\nabl: its job cannot be read" in texts[1]
+    assert len(texts) == 2 and "1 thing needs attention\nabl: its job cannot be read" in texts[1]
 
 
 def _project(root: Path) -> Path:

@@ -30,6 +30,7 @@ class Stand:
             tick=self.tick,
             idle=lambda: [idle] if idle else [],
             unheard=list,
+            of_cells=list,
             troubles=list,
         )
         self._progress = progress

@@ -482,7 +482,9 @@ def test_a_cell_that_saves_nothing_by_the_jobs_name_is_said_once(monkeypatch, tm
     tier, scratch = DurablePaths(tmp_path, "r"), ScratchPaths(tmp_path, "r")
     place = SimpleNamespace(plan=plan, scratch=scratch, durable=tier, release=Path())
     said = []
-    reporter = SimpleNamespace(warn_once=lambda *words: said.append(words))
+    reporter = SimpleNamespace(
+        warn_once=lambda *words: said.append(words), ended_early=lambda cell, number: None
+    )
     orders = SimpleNamespace(is_to_stop=False)
     runner = Runner(place, NO_RELEASE, reporter, orders, slots=NO_SLOTS, wake=lambda: None)
     after = iter([True, True, False])  # it is said, and the mirror looks again

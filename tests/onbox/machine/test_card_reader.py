@@ -138,7 +138,8 @@ def pretend(monkeypatch: pytest.MonkeyPatch, name: str, **facts: Any) -> None:
     library.nvmlSystemGetDriverVersion = lambda: "550.54.15"
     memory = type("Memory", (), {"used": GIB, "total": 80 * GIB})
     library.nvmlDeviceGetMemoryInfo = lambda handle: memory
-    library.nvmlDeviceGetUtilizationRates = lambda handle: type("Rates", (), {"gpu": 97})
+    rates = type("Rates", (), {"gpu": 97})
+    library.nvmlDeviceGetUtilizationRates = told("rates") if "mig" in facts else lambda _: rates
     library.nvmlDeviceGetTemperature = lambda handle, kind: 71
     library.nvmlDeviceGetMigMode = told("mig")
     library.nvmlDeviceGetPowerUsage = told("power")
@@ -179,6 +180,19 @@ def test_a_card_that_fell_off_the_bus_is_a_row_that_says_so(monkeypatch):
     pretend(monkeypatch, "A100", power=1)
     monkeypatch.setattr(sys.modules["pynvml"], "nvmlDeviceGetHandleByIndex", _is_lost)
     assert gpus.rows() == [{"problem": "GPU is lost"}]
+
+
+def test_a_divided_card_names_its_slices_though_nvml_does_not_tell_how_busy_it_is(monkeypatch):
+    pretend(monkeypatch, "NVIDIA H100 80GB HBM3", mig=(1, 1), power=1000)
+    library: Any = sys.modules["pynvml"]
+    library.nvmlDeviceGetMaxMigDeviceCount = lambda handle: 7
+    library.nvmlDeviceGetMigDeviceHandleByIndex = lambda handle, at: (
+        f"MIG-{at}" if at < 2 else _is_lost(at)
+    )
+    library.nvmlDeviceGetUUID = lambda handle: handle if isinstance(handle, str) else "GPU-1"
+    [row] = gpus.rows()
+    assert (row["uuid"], row["mig"]) == ("GPU-1", ["MIG-0", "MIG-1"])
+    assert "utilization_percent" not in row and "problem" not in row
 
 
 def _is_lost(index: int) -> int:

@@ -84,6 +84,25 @@ def test_once_an_agent_has_ended_its_job_is_not_said_to_run_for_half_a_minute_mo
     assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
 
 
+def test_an_agent_that_was_through_within_half_a_minute_of_its_submit_is_not_said_to_wait(slurm):
+    token, at = "0" * 16, timestamp.utc_now()
+    record = Submit(token, RELEASE, "run_slurm.sh", {"0": "queue_1"}, at, "login", 1, "1", job="7")
+    atomic.make_folder(slurm.tier.slurm_submit(token).parent)
+    atomic.write_whole(slurm.tier.slurm_submit(token), codec.to_document(record))
+    leases = slurm.tier.slurm_leases("queue_1")
+    atomic.make_folder(leases)
+    before = Lease("queue_1", "6", "0", 0, "n1", at, ended_at=at)
+    atomic.write_whole(lease.path(leases, 1), codec.to_document(before))
+    slurm.has("7|0|7_0|PENDING|N/A||Priority")
+    for _ in range(2):
+        assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks[0].waits
+    assert len(slurm.calls("squeue")) == 1
+    through = Lease("queue_1", "7", "0", 0, "n1", at, ended_at=timestamp.utc_now())
+    atomic.write_whole(lease.path(leases, 2), codec.to_document(through))
+    slurm.has()
+    assert squeue.answer(cluster_asks.SlurmLook(), slurm.run).tasks == ()
+
+
 def test_a_silent_slurm_is_a_problem_and_not_asked_again_at_once_either(slurm):
     slurm.mood("squeue", "silent")
     seen = squeue.answer(cluster_asks.SlurmLook(), slurm.run)

@@ -147,17 +147,17 @@ def test_only_tasks_of_this_run_that_have_not_ended_are_cancelled(slurm):
     assert slurm.calls("scancel") == ["scancel 7_0 7_1"]
 
 
-def test_of_queues_that_wait_no_job_is_cancelled_that_has_nodes(slurm):
+def test_of_queues_that_wait_their_own_tasks_are_cancelled_and_no_others(slurm):
     submitted = submit.answer(BOTH, slurm.run)
     [first, second] = submitted.queues
     slurm.later()
     assert cancel.answer(cluster_asks.SlurmCancel((second,)), slurm.run).tasks == ("7_2",)
-    assert slurm.calls("scancel") == ["scancel --state=PENDING 7_2"]
+    assert slurm.calls("scancel") == ["scancel 7_2"]
     jobs = slurm.folder / "jobs"
     jobs.write_text(jobs.read_text().replace("7_2|PENDING", "7_2|RUNNING"))
     assert cancel.answer(cluster_asks.SlurmCancel((second,)), slurm.run).tasks == ()
     assert cancel.answer(cluster_asks.SlurmCancel((first, second)), slurm.run).tasks == ("7_0",)
-    assert slurm.calls("scancel")[1:] == ["scancel --state=PENDING 7_0"]
+    assert slurm.calls("scancel")[1:] == ["scancel 7_0"]
 
 
 def test_nothing_is_cancelled_while_slurm_is_silent(slurm):

@@ -133,4 +133,16 @@ AGENTS_OWN = (
         mark("the launcher exited with 0 while its ranks were still running"),
         mark("nothing: it is retried; check whether the launcher process was killed"),
     ),
+    OwnFailure(
+        "STALLED",
+        Course.RESUME_SAME,
+        mark("it stood still for longer than this run explains, and was ended (when_stalled: end)"),
+        mark("look at the stacks in its log and in gauges/stalled"),
+    ),
+    OwnFailure(
+        "NAN",
+        Course.FIX_CONFIG,
+        mark("a number that the job names became NaN, and it was ended (when_nan: end)"),
+        mark("lower the learning rate, clip gradients or use bf16, then push"),
+    ),
 )
