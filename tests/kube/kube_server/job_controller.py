@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -79,9 +79,7 @@ class JobController:
             elif (action := self._action(job, pod)) != "Ignore":
                 status["failed"] = status.get("failed", 0) + 1
                 times = min(2 ** (status["failed"] - 1), _LONGEST_WAIT)
-                self.may_create_at[job["metadata"]["uid"]] = (
-                    time.monotonic() + self.first_wait_s * times
-                )
+                self.may_create_at[job["metadata"]["uid"]] = _clock_s() + self.first_wait_s * times
                 if action == "FailJob":
                     said = f"Container of pod {pod['metadata']['name']} failed: FailJob"
                     set_condition(job, "FailureTarget", "True", "PodFailurePolicy", said)
@@ -138,7 +136,7 @@ class JobController:
         if spec["podReplacementPolicy"] != "Failed":
             counted = [one for one in active if not one["metadata"].get("deletionTimestamp")]
         left = spec["completions"] - job["status"].get("succeeded", 0)
-        if time.monotonic() < self.may_create_at.get(uid, 0):
+        if _clock_s() < self.may_create_at.get(uid, 0):
             return
         for _ in range(min(spec["parallelism"], left) - len(counted)):
             self._create(job)
@@ -173,7 +171,7 @@ class JobController:
         except ApiError as error:
             said = f"Error creating: {error.message}"
             tell(self.store, job, "Warning", "FailedCreate", said)
-            self.may_create_at[meta["uid"]] = time.monotonic() + self.first_wait_s
+            self.may_create_at[meta["uid"]] = _clock_s() + self.first_wait_s
             return
         said = f"Created pod: {made['metadata']['name']}"
         tell(self.store, job, "Normal", "SuccessfulCreate", said)
@@ -192,6 +190,10 @@ class JobController:
         job["status"].pop("active", None)
         if len(active) > len(terminating):
             job["status"]["active"] = len(active) - len(terminating)
+
+
+def _clock_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def finished(job: Object) -> bool:
