@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion
+from typing import TYPE_CHECKING, Literal
 
 from boxcar.shared.errors import some
 from boxcar.shared.files.plan import HELD_PACKAGES
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
+
+if TYPE_CHECKING:
+    # Late, as it is slow to import, and `status` knows this module.
+    from packaging.requirements import Requirement
 
 _MOST_NAMED = 8
 # A verdict, what was found, and why.
@@ -37,6 +38,8 @@ def read_lines(text: str) -> tuple[Requirement, ...]:
     >>> [line.name for line in read_lines("einops>=0.7  # for the mixer\\n-r more.txt")]
     ['einops']
     """
+    from packaging.requirements import InvalidRequirement, Requirement
+
     found = []
     for line in text.replace("\\\n", " ").splitlines():
         words = line.split(" #")[0].split(" --")[0].strip()
@@ -77,6 +80,8 @@ def judge_packages(
 
 
 def _fits(line: Requirement, version: str | None, python: str) -> bool:
+    from packaging.version import InvalidVersion
+
     environment = {"python_version": ".".join(python.split(".")[:2]), "sys_platform": "linux"}
     if line.marker and not line.marker.evaluate(environment | {"python_full_version": python}):
         return True
