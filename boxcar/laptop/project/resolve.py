@@ -14,6 +14,7 @@ from pathlib import Path
 from boxcar.laptop.common import home
 from boxcar.laptop.project import (
     cell_faults,
+    cells_at_once,
     dealt_queues,
     idle_end,
     job_values,
@@ -146,6 +147,7 @@ def resolve_queues(
         *link_faults(root, job, plan),
         *cell_faults.faults_of_cells(job, plan, queues),
         *cell_faults.faults_of_nodes(job, profile, plan),
+        *cells_at_once.faults_of_gpus(job, plan),
     ]
     if not doubts:  # a cell that was not understood may be the one that is meant
         faults += cell_faults.faults_of_smoke(job, plan)
