@@ -11,7 +11,6 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
 
 if TYPE_CHECKING:
-    # Late, as it is slow to import, and `status` knows this module.
     from packaging.requirements import Requirement
 
 _MOST_NAMED = 8
@@ -38,6 +37,7 @@ def read_lines(text: str) -> tuple[Requirement, ...]:
     >>> [line.name for line in read_lines("einops>=0.7  # for the mixer\\n-r more.txt")]
     ['einops']
     """
+    # Late, here and below: every verb imports this module, and few jobs name packages.
     from packaging.requirements import InvalidRequirement, Requirement
 
     found = []
@@ -80,13 +80,13 @@ def judge_packages(
 
 
 def _fits(line: Requirement, version: str | None, python: str) -> bool:
-    from packaging.version import InvalidVersion
-
     environment = {"python_version": ".".join(python.split(".")[:2]), "sys_platform": "linux"}
     if line.marker and not line.marker.evaluate(environment | {"python_full_version": python}):
         return True
     if version is None:
         return False
+    from packaging.version import InvalidVersion
+
     try:
         return line.specifier.contains(version, prereleases=True)
     except InvalidVersion:
