@@ -6,12 +6,14 @@ import hashlib
 from collections.abc import Sequence
 
 from boxcar.laptop.common import show
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.fit import fitting, image_of, nearest
 from boxcar.laptop.providers.provider import Offer, Provider, Wish, label_of, nonce_in
 from boxcar.laptop.providers.rent import MARGIN, boot_limit_s
 from boxcar.laptop.providers.rented_record import live_records, read_records
 from boxcar.laptop.providers.ssh_key import PublicKey, find_key
+from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.offers import COLUMNS, market_of, offer_row, say_nearest
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.record import dataclass
@@ -207,7 +209,7 @@ def _check_balance(
 # --- the question
 
 
-def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
+def is_agreed(deal: Deal, asked: Asked, provider: Provider, profile: Profile) -> bool:
     """Show what will be spent, and ask once. Raises InputError for an approval of another sum."""
     chosen = deal.offers[: len(deal.boxes)]
     show.table(_("offers"), COLUMNS, [offer_row(one) for one in chosen], names=("GPU",))
@@ -234,6 +236,7 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
             "a box that is not ready in {m} minutes, or is dearer, is ended again, with all on it",
             m=round(max(boot_limit_s(one) for one in chosen) / 60),
         ),
+        box_deadline.told(profile, asked.hours),
         _(
             "already live of yours: {n} {n:box|boxes}, {sum:.2f} {currency} an hour",
             n=len(live),
