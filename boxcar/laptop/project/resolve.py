@@ -12,7 +12,14 @@ from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.laptop.project import cell_faults, dealt_queues, job_values, queue_files, set_up
+from boxcar.laptop.project import (
+    cell_faults,
+    data_of_job,
+    dealt_queues,
+    job_values,
+    queue_files,
+    set_up,
+)
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.profiles import survival
@@ -133,6 +140,7 @@ def resolve_queues(
     faults = [
         *of_folder,
         *set_up.faults(root, job),
+        *data_of_job.faults(root, job),
         *dealt_queues.faults_of_dealt(root, job, profile, shared),
         *_no_cells(job, shared),
         *_wrong_configs(root, job, queues, configs),
@@ -306,6 +314,8 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         signatures=failures_file.read_failures_file(root),
         collect=job.collect,
         links=dict(job.links),
+        data=dict.fromkeys(sorted(job.data), ""),
+        is_data_on_tier=bool(job.data) and profile.keeps_data_on_tier,
         resume=job.resume,
         resume_args=job.resume_args,
         workdir=job.workdir,
