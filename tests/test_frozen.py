@@ -28,7 +28,7 @@ VERBS = {
     "audit": "profile p job box data all json",
     "data": "profile p job box remove",
     "push": "profile p job mixed json",
-    "launch": "profile p job box start-index no-smoke beside gone because json",
+    "launch": "profile p job box start-index no-smoke beside setup gone because json",
     "status": "profile p job all json",
     "watch": "profile p job every once-if-changed json",
     "cost": "profile p job all json",
