@@ -1,8 +1,12 @@
-"""Manifests that the tests of the server apply."""
+"""Manifests that the tests of the server apply, and how their Jobs end."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
+
+from kube_cluster import KubeCluster
+from waiting import until
 
 # Process 1 of a container hears SIGTERM only if it says so.
 WAITS = "trap 'exit 143' TERM; sleep 600 & wait"
@@ -46,3 +50,26 @@ def mounted(name: str, path: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a pod and its container say of a claim: volumes, volumeMounts."""
     volume = {"name": "tier", "persistentVolumeClaim": {"claimName": name}}
     return {"volumes": [volume]}, {"volumeMounts": [{"name": "tier", "mountPath": path}]}
+
+
+def ended(kube: KubeCluster, name: str) -> str:
+    """How a Job ended: the condition with its reason."""
+
+    def look() -> str:
+        for one in kube.get("job", name)["status"].get("conditions", []):
+            if one["type"] in ("Complete", "Failed"):
+                return f"{one['type']} {one['reason']}"
+        return ""
+
+    return until(look, lambda: kube.kubectl("get", "pods,events", "-o", "yaml"))
+
+
+@contextlib.contextmanager
+def applied(kube: KubeCluster, *objects: Any) -> Any:
+    """Everything goes again, and has gone when the test ends."""
+    kube.apply(*objects)
+    try:
+        yield
+    finally:
+        names = [f"{one['kind']}/{one['metadata']['name']}" for one in objects]
+        kube.kubectl("delete", *names, "--ignore-not-found", "--cascade=foreground", "--wait")

@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from typing import Any
 
 from kube_cluster import KubeCluster
-from kube_objects import WAITS, claim, job, mounted
+from kube_objects import WAITS, applied, claim, ended, job, mounted
 from waiting import until
-
-
-def ended(kube: KubeCluster, name: str) -> str:
-    """How a Job ended: the condition with its reason."""
-
-    def look() -> str:
-        for one in kube.get("job", name)["status"].get("conditions", []):
-            if one["type"] in ("Complete", "Failed"):
-                return f"{one['type']} {one['reason']}"
-        return ""
-
-    return until(look, lambda: kube.kubectl("get", "pods,events", "-o", "yaml"))
-
-
-@contextlib.contextmanager
-def applied(kube: KubeCluster, *objects: Any) -> Any:
-    """Everything goes again, and has gone when the test ends."""
-    kube.apply(*objects)
-    try:
-        yield
-    finally:
-        names = [f"{one['kind']}/{one['metadata']['name']}" for one in objects]
-        kube.kubectl("delete", *names, "--ignore-not-found", "--cascade=foreground", "--wait")
 
 
 def test_a_pod_is_a_process_with_its_claim_its_secret_and_its_name(kube: KubeCluster) -> None:
@@ -161,14 +136,3 @@ def test_can_i_answers_what_the_test_says(kube: KubeCluster) -> None:
     kube.make("deny", words="create pods/exec")
     asked = kube.tried("auth", "can-i", "create", "pods", "--subresource=exec")
     assert (asked.returncode, asked.stdout) == (1, "no\n")
-
-
-def test_a_fault_happens_once_before_or_after_the_effect(kube: KubeCluster) -> None:
-    text = json.dumps(job("late", WAITS))
-    kube.fault("POST .*/jobs", 500, after=True)
-    assert kube.tried("create", "-f", "-", stdin=text).returncode != 0
-    with applied(kube, job("late", WAITS)):
-        assert len(kube.all("jobs")) == 1
-        kube.fault("GET .*/jobs", 409)
-        assert kube.tried("get", "jobs").returncode != 0
-        assert kube.tried("get", "jobs").returncode == 0

@@ -19,6 +19,8 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _SUFFIXES = {"m": "0.001", "k": 1000, "M": 10**6, "G": 10**9, "T": 10**12,
              "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}  # fmt: skip
 _OLDEST_SCHEMAS = (1, 25)
+# From which version on a cluster does it, and does not drop it.
+_SINCE = {"podFailurePolicy": (1, 26), "podReplacementPolicy": (1, 29), "suspend": (1, 22)}
 
 
 def quantity(value: Any) -> Decimal:
@@ -36,6 +38,8 @@ def check_fields(one: Object, version: tuple[int, int], how: str) -> list[str]:
     warnings = []
     for error in _validator(one["kind"], one["apiVersion"], version).iter_errors(one):
         path = ".".join(str(part) for part in error.absolute_path)
+        if error.validator == "required" and "podFailurePolicy" in error.absolute_path:
+            continue  # 1.25 to 1.28 call onPodConditions required, and no server asks for it
         if error.validator != "additionalProperties":
             said = f"{one['kind']} in version {_quoted(one)} cannot be handled as a {one['kind']}"
             raise ApiError(400, "BadRequest", f"{said}: {path}: {error.message}")
@@ -54,6 +58,9 @@ def drop_unknown(one: Object, version: tuple[int, int]) -> None:
         if error.validator == "additionalProperties":
             for name in re.findall(r"'([^']+)'", error.message):
                 error.instance.pop(name, None)
+    for name, since in _SINCE.items():
+        if one["kind"] == "Job" and version < since:
+            one["spec"].pop(name, None)
 
 
 @functools.cache
