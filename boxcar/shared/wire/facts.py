@@ -73,6 +73,17 @@ class TrainingPython:
 
 
 @dataclass(frozen=True)
+class Mirror:
+    """A mirror that a training would use, by the variable that names it; `problem`: why it is dead,
+    null where it answers with what was asked. No password of the `url` is in it.
+    """
+
+    name: str
+    url: str
+    problem: str | None
+
+
+@dataclass(frozen=True)
 class HasRun:
     """Whether something of the run is there already."""
 
@@ -106,6 +117,7 @@ class Facts:
     cpu_quota_cores: float | None = field(default=None, metadata=SILENT)
     processes: Count | None = field(default=None, metadata=SILENT)
     processes_limit: Count | None = field(default=None, metadata=SILENT)
+    mirrors: tuple[Mirror, ...] = field(default=(), metadata=SILENT)
 
     @property
     def gpus_for_cells(self) -> int:

@@ -197,7 +197,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
     ),
     (
-        box_asks.Audit("/c.json", "python3", "module load x"),
+        box_asks.Audit("/c.json", "python3", "module load x", (), {"A": "b"}, True),
         Facts(
             AT,
             "box-a",
@@ -319,6 +319,8 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_clean",
     "is_look",
     "sets_up_again",
+    "env",
+    "has_pip",
     "is_limit",
     "begin_until",
     "is_lent",
