@@ -197,7 +197,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
     ),
     (
-        box_asks.Audit("/c.json", "python3", "module load x", (), {"A": "b"}, True),
+        box_asks.Audit("/c.json", "python3", "module load x", (), {"a": "b"}, True),
         Facts(
             AT,
             "box-a",
