@@ -338,6 +338,7 @@ _NAMES = {
     "GPU health": mark("GPU health"),
     "processes": mark("processes"),
     "mirror": mark("mirror"),
+    "driver": mark("driver"),
     "versions alike": mark("versions alike"),
     "host name": mark("host name"),
     "data tier": mark("data tier"),

@@ -13,7 +13,9 @@ from boxcar.shared.wire.question import SILENT, Count, Time
 
 @dataclass(frozen=True)
 class Gpu:
-    """`mig`: the UUIDs of the slices that a card was divided into, each a GPU to a cell."""
+    """`mig`: the UUIDs of the slices that a card was divided into, each a GPU to a cell. `xid`: the
+    last error that the driver has reported of it by number.
+    """
 
     name: str | None = field(default=None, metadata=SILENT)
     utilization_percent: int | None = field(default=None, metadata=SILENT)
@@ -23,6 +25,8 @@ class Gpu:
     slowed_by: tuple[str, ...] = field(default=(), metadata=SILENT)
     ecc_errors: Count | None = field(default=None, metadata=SILENT)
     retired_rows: Count | None = field(default=None, metadata=SILENT)
+    xid: Count | None = field(default=None, metadata=SILENT)
+    driver: str | None = field(default=None, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
     mig: tuple[str, ...] = field(default=(), metadata=SILENT)
 

@@ -116,3 +116,30 @@ def test_a_mirror_that_is_dead_from_the_box_is_said_and_one_that_answers_is_name
     assert (dead.what, dead.verdict, dead.found) == ("mirror", "warn", "https://m")
     assert "HF_ENDPOINT is dead from here and is not used: it answers HTML" in dead.reason
     assert (alive.verdict, alive.found, alive.reason) == ("ok", "https://p", "")
+
+
+def test_an_xid_of_the_card_is_warned_of_and_one_of_a_program_is_not():
+    [row] = rows(gpus=[card(xid=79)])
+    assert (row.what, row.verdict) == ("GPU health", "warn") and "Xid 79" in row.reason
+    assert rows(gpus=[card(xid=31)]) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "has_cuda", "is_refused"),
+    [
+        ("470.82.01", "12.8", False, True),
+        ("525.60.13", "12.8", False, False),  # something else is wrong
+        ("550.54.15", "13.0", False, True),
+        ("418.87", "11.8", False, True),
+        ("470.82.01", "12.8", True, False),  # by a package for compatibility
+        ("470.82.01", None, False, False),  # built for the CPU, which has a row of its own
+        ("made up", "12.8", False, False),
+    ],
+)
+def test_a_driver_older_than_the_wheel_needs_is_named_with_what_it_needs(
+    driver, cuda, has_cuda, is_refused
+):
+    training = good()["training"] | {"cuda": cuda, "has_cuda": has_cuda}
+    found = rows(gpus=[card(driver=driver)], training=training)
+    assert [row.what for row in found] == (["driver"] if is_refused else [])
+    assert all(f"older than CUDA {cuda}" in row.reason for row in found)
