@@ -66,7 +66,7 @@ def index():
     except Exception:
         return None
     # Not `config get`, which does not find what PIP_CONFIG_FILE says.
-    told = dict(re.findall(r"(?m)^(\w+)[.]index-url='([^']+)'", said.stdout.decode()))
+    told = dict(re.findall(r"(?m)^(\\w+)[.]index-url='([^']+)'", said.stdout.decode()))
     return told.get("install") or told.get("global")
 
 def shown(url):
