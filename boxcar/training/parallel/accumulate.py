@@ -115,7 +115,7 @@ class GradientAccumulator:
             self._move_to(step_idx, is_last=False)
         self._losses.append((step_idx, loss.detach()))
         share = loss / self.accumulation_steps if self.accumulation_steps > 1 else loss
-        (self._scaler.scale(share) if self._scaler else share).backward()
+        _backward(self._scaler.scale(share) if self._scaler else share)
         if self._closes:
             self._finish(optimizer)
         return self._closes
@@ -259,6 +259,18 @@ class GradientAccumulator:
                 f"the gradient is not finite {where}, though every loss is: an operation overflows "
                 "in the backward pass; no step was taken"
             )
+
+
+def _backward(loss: Tensor) -> None:
+    try:
+        loss.backward()  # type: ignore[no-untyped-call]
+    except RuntimeError as error:
+        # torch advises retain_graph=True, with which each gradient would count twice.
+        if "through the graph a second time" not in str(error):
+            raise
+        raise InputError(
+            "accumulator.step runs backward itself: take loss.backward() out of the loop"
+        ) from error
 
 
 def _every(check_finite: str) -> int:
