@@ -5,6 +5,7 @@ attempt  run one attempt at one cell, as SPEC says it (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
 linger   the same in the background, for a day at most; an agent leaves it behind
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
+idle-end  have the box stop itself once it is through with its cells; an agent leaves it behind
 resume   start again what ran on this box when it went down
 gpus     what NVML says of the GPUs, as JSON
 end-itself  call the provider's API, by the box's own key, which is in the environment
@@ -38,6 +39,8 @@ def _agent(words: argparse.Namespace) -> int:
     from boxcar.shared.disk import atomic
     from boxcar.shared.files import plan
     from boxcar.shared.files.release import PLAN
+    from boxcar.shared.process import exit_codes
+    from onbox import idle_end
     from onbox.agent import agent
     from onbox.attempt import stage
     from onbox.machine import credentials, place
@@ -60,6 +63,8 @@ def _agent(words: argparse.Namespace) -> int:
     ended = agent.run(where, release, begin, deliverer, signs)
     if deliverer and deliverer.pending():
         deliver.leave_behind(words.release, where.queue)
+    if where.plan.idle_end and ended == exit_codes.DONE:
+        idle_end.leave_behind(words.release, where.queue)
     return ended
 
 
@@ -89,6 +94,18 @@ def _linger(words: argparse.Namespace) -> int:
         return 0
     left = deliver.linger(place.tier(made), words.queue, path, sharing=len(made.queues))
     return 1 if left else 0
+
+
+def _idle_end(words: argparse.Namespace) -> int:
+    from boxcar.shared.files import release
+    from onbox import idle_end
+    from onbox.machine import credentials, place
+
+    made = release.read_plan(words.release)
+    where = place.of_queue(made, words.release, release.read_release(words.release), words.queue)
+    path = _credentials_path()
+    known = credentials.read(path) if path and path.exists() else credentials.Credentials()
+    return idle_end.run(where, made.idle_end, known) if made.idle_end else 0
 
 
 def _answer(words: argparse.Namespace) -> int:
@@ -156,6 +173,10 @@ def _parser() -> argparse.ArgumentParser:
     stay.add_argument("--release", type=_folder, required=True)
     stay.add_argument("--queue", required=True)
     stay.set_defaults(verb=_linger)
+    end = verbs.add_parser("idle-end", help="have the box stop itself once it is idle and proven")
+    end.add_argument("--release", type=_folder, required=True)
+    end.add_argument("--queue", required=True)
+    end.set_defaults(verb=_idle_end)
     answer = verbs.add_parser("answer", help="answer one question of the laptop, from stdin")
     answer.set_defaults(verb=_answer)
     resume = verbs.add_parser("resume", help="start again what ran when this box went down")

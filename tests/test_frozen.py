@@ -27,7 +27,7 @@ VERBS = {
     "rehearse": "profile p job cell kills seed tolerance json",
     "audit": "profile p job box all json",
     "push": "profile p job mixed json",
-    "launch": "profile p job box start-index no-smoke beside gone because json",
+    "launch": "profile p job box start-index no-smoke beside setup gone because json",
     "status": "profile p job all json",
     "watch": "profile p job every once-if-changed json",
     "cost": "profile p job all json",

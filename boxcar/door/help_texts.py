@@ -181,6 +181,7 @@ FLAGS = {
     "launch.no-smoke": mark(
         "launch cells that have not passed smoke, on a platform that bills; it is recorded"
     ),
+    "launch.setup": mark("do each box's set-up (setup:, install:) again before its first cell"),
     "launch.beside": mark(
         "start on a box even if another run, or somebody's program, is using its GPU"
     ),

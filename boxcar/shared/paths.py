@@ -223,6 +223,11 @@ class ScratchPaths:
         """That the box has called its provider to end it."""
         return self.root / "own-end.json"
 
+    @property
+    def idle_end(self) -> Path:
+        """The same of a box that was through with its cells."""
+        return self.root / "idle-end.json"
+
     def started(self) -> list[str]:
         """The queues that have such a record."""
         found = sorted(path.stem for path in self.root.glob("start-*.json"))

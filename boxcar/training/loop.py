@@ -47,6 +47,7 @@ from boxcar.training.parallel.ddp import DDPWrapper
 from boxcar.training.ranks import ranks
 from boxcar.training.ranks.config import DistributedConfig
 from boxcar.training.ranks.preemption import Preemption
+from boxcar.training.reporting.say import say_on_main
 
 _LOOK_EVERY = 10
 
@@ -75,6 +76,8 @@ class Training:
         self._state: TrainingState | None = None
         self._saved: tuple[int, int] | None = None
         self._is_asked = False
+        # Whether a resume from here would be exact: not inside an epoch whose place nobody knows.
+        self._is_place_known = True
         atexit.register(_leave)
 
     @property
@@ -166,13 +169,21 @@ class Training:
         """The numbers of the epochs that are still to do, the one under way first.
 
         `parts` are those of `resume`, which is called unless it was before. After the last turn all
-        is saved.
+        is saved. Without a loader of `batches` nobody knows the place within an epoch: it is saved
+        between epochs only, and one that was cut off begins again.
         """
         self._begin(parts)
+        if self.loader is None:
+            say_on_main(
+                "training: no loader of training.batches(), so checkpoints are written between "
+                "epochs only"
+            )
         while self.state.epoch < count:
             if self.loader is not None and self.loader.epoch < self.state.epoch:
                 self.loader.set_epoch(self.state.epoch)  # a loop that was left by `break`
+            self._is_place_known = self.loader is not None
             yield self.state.epoch
+            self._is_place_known = True
             self.state.epoch += 1
             if self._is_asked:
                 self._write()
@@ -203,9 +214,13 @@ class Training:
         self._note(values.get("loss"))
         progress.report(step=state.step, epoch=state.epoch, **values)
         if self._stop.should_stop():
-            self.checkpointer.save()
+            if self._is_place_known:
+                self.checkpointer.save()
             self._stop.exit()
-        if (self._is_asked and not self._is_between_epochs) or self._cadence.is_due(state.step):
+        is_due = self._cadence.is_due(state.step)
+        if not self._is_place_known:
+            self._is_asked = self._is_asked or is_due
+        elif is_due or (self._is_asked and not self._is_between_epochs):
             self._write()
 
     def save(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from ranks_at_work import RanksFailed, run_ranks
 from torch import nn
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, TensorDataset
 
 from boxcar.shared.errors import DivergedError, InputError
 from boxcar.training import DistributedConfig, Training
@@ -105,6 +105,34 @@ def test_it_goes_on_at_the_next_batch(tmp_path: Path) -> None:
     first.checkpointer.save()
     ranks.leave()
     assert before + seen(begin(tmp_path / "left"), 3) == whole
+
+
+def by_own_loader(out: Path, until: int = 999) -> list[float]:
+    """The weights after each step, with a loader of torch's own, which shuffles."""
+    torch.manual_seed(0)
+    training = Training(out)
+    model = training.wrap(nn.Linear(1, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4)
+    found: list[float] = []
+    for _ in training.epochs(4, optimizer=optimizer):
+        for (numbers,) in DataLoader(DATA, batch_size=4, shuffle=True):
+            optimizer.zero_grad()
+            model(numbers).sum().backward()
+            optimizer.step()
+            found.append(next(model.parameters()).item())
+            training.step()
+            if training.state.step == until:
+                return found
+    training.finish()
+    return found
+
+
+def test_an_epoch_of_another_loader_is_saved_at_its_end_and_begun_again(tmp_path: Path) -> None:
+    whole = by_own_loader(tmp_path / "whole")
+    ranks.leave()
+    by_own_loader(tmp_path / "left", until=15)  # a save was due in step 10, of 6 in an epoch
+    ranks.leave()
+    assert by_own_loader(tmp_path / "left") == whole[12:]
 
 
 def on_two_ranks(out: str) -> list[list[float]]:

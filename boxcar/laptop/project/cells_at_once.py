@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.resources import Resources
 from boxcar.shared.cell import terms, visible_gpus
 from boxcar.shared.cell.visible_gpus import VISIBLE
@@ -68,6 +69,27 @@ def say_cells_at_once(plan: Plan, resources: Resources) -> Iterator[Sentence]:
     said = _("{n} on a box with {gpus} {gpus:GPU|GPUs}", n=cells, gpus=known)
     yield _("{first}; {second}", first=said, second=unused) if unused else said
     yield from _say_too_large(plan, gpus_given_out(plan, known))
+
+
+def faults_of_gpus(job: Job, plan: Plan) -> Iterator[str]:
+    """A job none of whose cells fits a box as the job itself describes it."""
+    wish, named = job.resources.gpu, named_gpus(plan)
+    wanted = [terms.terms_of_cell(plan, cell.name, cell.own).gpus or 0 for cell in plan.cells]
+    each = min(wanted, default=plan.gpus_per_cell or 0)
+    at = job.at("gpus_per_cell")
+    if not plan.gpus_per_cell:
+        return
+    if named is not None and each > len(named):
+        about = {"at": at, "n": each, "name": VISIBLE, "gpus": ",".join(named) or "''"}
+        yield _("{at}: each cell asks for {n} {n:GPU|GPUs}, and env: {name} names {gpus}", **about)
+    elif wish and wish.count and wish.count.most is not None and each > wish.count.most:
+        yield _(
+            "{at}: each cell asks for {n} {n:GPU|GPUs}, and by resources: gpu: count a box has "
+            "{all}",
+            at=at,
+            n=each,
+            all=wish.count.text,
+        )
 
 
 def _say_too_large(plan: Plan, gpus: int) -> Iterator[Sentence]:

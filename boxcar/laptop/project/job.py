@@ -127,6 +127,10 @@ class ReportWords(Model):
     )
 
 
+# How long a box is idle before it is told to stop itself.
+AFTER_IDLE_S = 30 * 60
+
+
 class Job(Model):
     """job.yaml. Paths are relative to its folder; those of artifacts, resume, collect and scratch
     to {out}.
@@ -149,6 +153,8 @@ class Job(Model):
     setup_time: Time = SETUP_TIME_S
     when_stalled: Literal["tell", "end"] = "tell"
     when_nan: Literal["keep", "end"] = "keep"
+    when_done: Literal["keep", "end"] = "keep"
+    after_idle: Time = AFTER_IDLE_S
     python: Interpreter | None = None
     epochs: Count | None = None
     run: str | None = None

@@ -12,7 +12,15 @@ from functools import cached_property
 from pathlib import Path
 
 from boxcar.laptop.common import home
-from boxcar.laptop.project import cell_faults, dealt_queues, job_values, queue_files, set_up
+from boxcar.laptop.project import (
+    cell_faults,
+    cells_at_once,
+    dealt_queues,
+    idle_end,
+    job_values,
+    queue_files,
+    set_up,
+)
 from boxcar.laptop.project.cell_faults import takes_epochs
 from boxcar.laptop.project.job import CellException, Job
 from boxcar.laptop.project.profiles import survival
@@ -139,6 +147,7 @@ def resolve_queues(
         *link_faults(root, job, plan),
         *cell_faults.faults_of_cells(job, plan, queues),
         *cell_faults.faults_of_nodes(job, profile, plan),
+        *cells_at_once.faults_of_gpus(job, plan),
     ]
     if not doubts:  # a cell that was not understood may be the one that is meant
         faults += cell_faults.faults_of_smoke(job, plan)
@@ -323,6 +332,7 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         setup_time_s=job.setup_time,
         ends_stalled=job.when_stalled == "end",
         ends_at_nan=job.when_nan == "end",
+        idle_end=idle_end.of_job(job, profile),
     )
 
 

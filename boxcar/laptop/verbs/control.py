@@ -16,6 +16,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.results.results_folder import is_torn_down
 from boxcar.laptop.run.first_minute import MOST_BETWEEN_LOOKS_S, PROBE_S
 from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.view import QueueView, RunView
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
@@ -30,6 +31,7 @@ from boxcar.shared.errors import (
 )
 from boxcar.shared.files.control import DRAIN, RUN, STOP, Control
 from boxcar.shared.files.plan import EACH_BOX
+from boxcar.shared.news.wanted import BOX_ENDS
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
@@ -42,9 +44,9 @@ def request(
 ) -> list[QueueView]:
     """Ask the agents of these queues and boxes (default: all); the queues that were asked.
 
-    Where nothing runs, nothing is written: the next launch would meet a request that was meant for
-    an agent of the past. Raises InputError for an unknown name, before anything is written, and
-    what keeps a box from being asked; all others were asked then.
+    Where nothing runs, and no box is about to end, nothing is written: the next launch would meet a
+    request that was meant for an agent of the past. Raises InputError for an unknown name, before
+    anything is written, and what keeps a box from being asked; all others were asked then.
     """
     if is_torn_down(site.results):
         # The boxes may be somebody else's by now.
@@ -53,7 +55,8 @@ def request(
         site.refresh()
     view = look_at_run(site, timestamp.utc_now())
     named = [view.queue(name) for name in _known(view, queues, boxes)]
-    asked = [queue for queue in named if queue.is_alive is not False]
+    ending = {name for name, event in warnings(view) if event.data.get("what") == BOX_ENDS}
+    asked = [queue for queue in named if queue.is_alive is not False or queue.name in ending]
     waiting = [queue for queue in named if queue.scheduled and want == STOP]
     for queue in named:
         if queue not in (*asked, *waiting):

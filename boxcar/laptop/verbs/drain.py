@@ -28,9 +28,11 @@ def drain(
             if queue.is_at_cell
             else mark("{queue} on {box}: ends; no new cell starts")
         )
+        if queue.is_alive is False:
+            which = mark("{box}: stays on; what would have ended it is called off")
         about = {"queue": queue.name, "box": queue.box, "cell": queue.active}
         show.say(Sentence(which, **about))
-    if asked:
+    if any(queue.is_alive is not False for queue in asked):
         show.say(Message(_("To see it end"), Command("watch")))
         show.say(Message(_("To continue later"), Command("launch")))
     return 0

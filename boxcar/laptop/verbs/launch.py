@@ -66,6 +66,7 @@ def launch(
     boxes: Sequence[str] | None = None,
     is_smoked: bool = True,
     is_beside: bool = False,
+    sets_up_again: bool = False,
     gone: Sequence[str] = (),
     because: str | None = None,
     as_json: bool = False,
@@ -75,12 +76,15 @@ def launch(
 
     `is_smoked`: on a platform that bills, each cell needs a smoke pass. `is_beside`: it may start
     where others are at work; else a person is asked, if there is one (and not `as_json`). `gone`
-    names boxes of pools that will never answer again. Raises InputError for what the person has to
-    fix; nothing was touched then.
+    names boxes of pools that will never answer again. `sets_up_again`: the set-up of each box is
+    done anew, before its first cell. Raises InputError for what the person has to fix; nothing was
+    touched then.
     """
     project = push.sort_new_lines(push.write_dealt_lines(project))
     with open_site(project, show.say) as site:
         site.refuse_launch()
+        if sets_up_again:
+            _refuse_no_set_up(project)
         reasons_to_give_up((), gone, because)
         chosen = _chosen(project, boxes, start_index)
         queues = [name for name in chosen if project.plan.queues[name] not in gone]
@@ -106,7 +110,7 @@ def launch(
             show.say(text)
         given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
-        order = Order(built, start_index, is_smoked, unknown, given)
+        order = Order(built, start_index, is_smoked, unknown, given, sets_up_again=sets_up_again)
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start, gone)
@@ -186,6 +190,17 @@ def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | No
     if start_index is not None and start_index < 0:
         raise InputError(_("--start-index counts cells from 0, found {number}", number=start_index))
     return [queue for queue, box in known.items() if not chosen or box in chosen]
+
+
+def _refuse_no_set_up(project: Project) -> None:
+    if not (project.plan.setup or project.plan.install):
+        raise InputError(
+            _("--setup: there is nothing to do again: job.yaml has no setup: and no install: yes")
+        )
+    if project.profile.is_cluster:
+        raise InputError(
+            _("--setup: not on a cluster, where a job starts the agent. Change a line of setup:")
+        )
 
 
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:

@@ -13,7 +13,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, find_site
-from boxcar.laptop.project import dealt_queues, launches, profile_choice
+from boxcar.laptop.project import dealt_queues, idle_end, launches, profile_choice
 from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
@@ -288,6 +288,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("durable tier", _tier(project)),
         *((_left_after(death), what) for death, what in document["survives"].items()),
         ("at the end", _ending(project)),
+        *(("when idle", text) for text in [idle_end.told(project.job, project.profile)] if text),
         ("results", document["results"]),
         ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),

@@ -133,6 +133,18 @@ class Box:
 
 
 @dataclass(frozen=True)
+class IdleEnd:
+    """A box that is through with its cells stops itself after `after_s`, by a program (`from_box`,
+    words without a shell) or by its own key at this provider; by neither it only tells.
+    """
+
+    after_s: int
+    from_box: str | None = None
+    own_key: str | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Plan:
     FORMAT: ClassVar[str] = "plan"
     VERSION: ClassVar[int] = 1
@@ -198,6 +210,7 @@ class Plan:
     # Whether a cell is ended that stands still, or whose number became no number.
     ends_stalled: bool = field(default=False, metadata=codec.LATER)
     ends_at_nan: bool = field(default=False, metadata=codec.LATER)
+    idle_end: IdleEnd | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @cached_property

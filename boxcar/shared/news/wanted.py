@@ -21,6 +21,8 @@ IDLE_FOR_S = 20 * 60.0
 # Of a warning, its `what`: a cell stands still; one of its numbers is none. `ends` says that the
 # agent ends the attempt for it.
 STALLED, NAN = "cell_stalled", "metric_nan"
+# A box that is through with its cells stops itself soon; or it cannot, and bills on.
+BOX_ENDS, BOX_STAYS = "box_ends", "box_stays"
 # What an event asks of a person: the command to type.
 NEEDS = "needs"
 _TOLD = frozenset({"cell.failed", "queue.done", "queue.stopped", "box.warning"})
@@ -32,6 +34,7 @@ REFUSALS = 20
 # Of a warning, by its `what`.
 _OF_WARNING = {
     "accepted_damaged": "repair",
+    BOX_STAYS: "down",
     "disk_full": "status",
     "news_refused": "notify --test",
     "queue_line": "plan",
@@ -57,6 +60,8 @@ def needed_command(type: str, data: Mapping[str, Any]) -> str | None:
     if type == "box.warning":
         if data.get("what") == STALLED and not (data.get("ends") or data.get("is_over")):
             return f"explain --cell {data['cell']}"
+        if data.get("what") == BOX_ENDS and not data.get("is_over"):
+            return f"stop --box {data['ends_box']}"
         return _OF_WARNING.get(data.get("what", ""))
     if type == "queue.stopped":
         return "status" if data.get("by") in (end_reason.TROUBLE, end_reason.BUDGET) else None

@@ -130,7 +130,7 @@ class RankAwareDataLoader:
             batch_size = _batch_size(config)
         ahead = _AHEAD if prefetch_factor is None else prefetch_factor
         room = Room(free_shared_bytes(), num_workers, ahead, local_ranks)
-        self.dataset = dataset
+        self.dataset, self.batch_size = dataset, batch_size
         source: SeededSamples | StreamReader
         if isinstance(dataset, IterableDataset):
             workers, how = max(1, num_workers), uneven or "drop"

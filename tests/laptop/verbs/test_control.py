@@ -71,6 +71,21 @@ def test_a_queue_where_nothing_runs_is_not_asked(run, capsys):
     assert "invoke watch" not in capsys.readouterr().err
 
 
+def test_a_box_that_is_about_to_stop_itself_is_called_off(run, capsys):
+    ended = ("agent.stopped", {"reason": "the queue is done", "by": "done"})
+    about = {"what": "box_ends", "text": "it stops itself", "ends_box": "box-a"}
+    notice, void = about | {"is_over": False}, about | {"is_over": True}
+    run.say("queue_1", agent_started(), ended, ("box.warning", notice))
+    assert stop(run.project, boxes=["box-a"]) == 0
+    assert wanted(run) == ["stop", "run"]
+    said = capsys.readouterr().err
+    assert "box-a: stays on; what would have ended it is called off" in said
+    assert "nothing is running" not in said and "invoke watch" not in said
+    run.say("queue_1", ("box.warning", void))
+    stop(run.project, boxes=["box-a"])
+    assert "queue_1: nothing is running" in capsys.readouterr().err
+
+
 def test_an_agent_that_may_live_is_asked(run):
     lock = run.site.tier.lock("queue_1")
     lock.symlink_to(lock)  # asking it raises OSError, also for root

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -424,6 +425,28 @@ def test_an_address_that_rented_boxes_cannot_reach_is_said(
     told = capsys.readouterr().err
     assert ("is the box itself" in told) == is_said
     assert ("listen --through box-a --through box-b" in told) == is_said
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            "resources: {gpu: {count: 8}}",
+            "each cell asks for 12 GPUs, and by resources: gpu: count a box has 8",
+        ),
+        (
+            'env: {CUDA_VISIBLE_DEVICES: "1,3"}',
+            "each cell asks for 12 GPUs, and env: CUDA_VISIBLE_DEVICES names 1,3",
+        ),
+    ],
+)
+def test_more_gpus_than_a_box_has_by_the_job_itself_are_refused(tmp_path, more, said):
+    with pytest.raises(InputError, match=f"gpus_per_cell: {re.escape(said)}"):
+        open_with(tmp_path, JOB + f"gpus_per_cell: 12\n{more}\n")
+
+
+def test_more_gpus_than_the_least_that_the_job_wants_are_not_refused(tmp_path):
+    open_with(tmp_path, JOB + "gpus_per_cell: 12\nresources: {gpu: {count: 8+}}\n")
 
 
 def test_the_boxes_of_a_pool_are_said_also_under_a_scheduler(tmp_path, capsys):

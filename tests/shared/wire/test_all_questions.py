@@ -123,6 +123,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
     (box_asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), box_asks.CredentialsKept(("A",))),
     (run_asks.Start("q1", SHA, 0, ("tmux", "setsid")), run_asks.Started("tmux", 7)),
     (run_asks.Start("q1", SHA, 3, ()), run_asks.Started("running", None)),
+    (run_asks.Start("q1", SHA, 0, (), sets_up_again=True), run_asks.Started("setsid", 7)),
     (
         run_asks.MoveClaim(Claim("a", "q2", "box-b", AT, moved_from="q1"), "q1", False),
         run_asks.ClaimMoved(True),
@@ -317,6 +318,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_newest",
     "is_clean",
     "is_look",
+    "sets_up_again",
     "is_limit",
     "begin_until",
     "is_lent",

@@ -1,0 +1,171 @@
+"""All of it in one process: `python -m kube_server FOLDER --port P [--version 1.37]`.
+
+`POST /test/WHAT` with a JSON object is how a test makes things happen; kubectl has no part in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from .api import Api, Fault
+from .collector import Collector, unreachable, without_node
+from .job_controller import JobController
+from .kubelet import Kubelets, set_condition
+from .pod_parts import Folders
+from .scheduler import DEFAULT_CLASS, Scheduler
+from .store import Object, Store
+from .streams import Streams
+
+_RECONCILE_EVERY_S = 0.1
+
+
+class Server:
+    def __init__(self, folder: Path, version: tuple[int, int]) -> None:
+        self.store = Store()
+        folders = Folders(folder)
+        self.kubelets = Kubelets(self.store, folders)
+        self.streams = Streams(self.store, self.kubelets)
+        self.api = Api(
+            self.store,
+            version,
+            {
+                ("pods", "log"): self.streams.logs,
+                ("pods", "exec"): self.streams.exec,
+                ("pods", "eviction"): self._eviction,
+            },
+        )
+        self.jobs = JobController(self.store, self.api.admit)
+        scheduler = Scheduler(self.store, folders)
+        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store))
+        self._begin()
+
+    def _begin(self) -> None:
+        for name in ("default", "kube-system"):
+            self._made("namespaces", "Namespace", name, status={"phase": "Active"})
+        for number in (1, 2):
+            node = self._made("nodes", "Node", f"node-{number}", status={})
+            room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "4"}
+            node["status"].update(allocatable=room, capacity=dict(room))
+            set_condition(node, "Ready", "True", "KubeletReady")
+        shared = {"annotations": {DEFAULT_CLASS: "true"}}
+        for name, provisioner, meta, modes in (
+            ("shared", "tests/folder", shared, "ReadWriteMany ReadWriteOnce"),
+            ("disk", "tests/folder", {}, "ReadWriteOnce"),
+            ("never", "tests/never", {}, ""),
+        ):
+            one = self._made("storageclasses", "StorageClass", name, provisioner=provisioner)
+            one["metadata"].update(meta)
+            one.update(parameters={"modes": modes}, volumeBindingMode="Immediate")
+            one["reclaimPolicy"] = "Delete"
+
+    def _made(self, plural: str, kind: str, name: str, **rest: Any) -> Object:
+        version = "storage.k8s.io/v1" if plural == "storageclasses" else "v1"
+        one = {"kind": kind, "apiVersion": version, "metadata": {"name": name}, **rest}
+        return self.store.create(plural, one)
+
+    async def control(self) -> None:
+        """The control plane, until it is cancelled."""
+        while True:
+            before = -1
+            while before != self.store.version:
+                before = self.store.version
+                for loop in self.loops:
+                    loop.reconcile()
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self.store.change(), _RECONCILE_EVERY_S)
+
+    async def _eviction(self, asked: Any) -> web.StreamResponse:
+        pod = self.store.get("pods", asked.namespace, asked.name)
+        said = "Eviction API: evicting"
+        set_condition(pod, "DisruptionTarget", "True", "EvictionByEvictionAPI", said)
+        self.store.delete("pods", pod)
+        return web.json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+
+    # -- what a test asks for
+
+    async def test(self, request: web.Request) -> web.StreamResponse:
+        ways: dict[str, Callable[[Object], None]] = {
+            "fault": lambda asked: self.api.faults.append(Fault(**asked)),
+            "no-faults": lambda asked: self.api.faults.clear(),
+            "end-watches": self._end_watches,
+            "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
+            "deny": lambda asked: self.api.denied.append(asked["words"]),
+            "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
+            "out-of-memory": self._out_of_memory,
+            "evict": self._evict,
+            "lose-node": self._lose_node,
+            "delete-node": lambda asked: without_node(self.store, asked["node"]),
+            "room": self._room,
+        }
+        try:
+            ways[request.match_info["what"]](await request.json())
+        except KeyError as error:
+            return web.json_response({"error": f"not there: {error}"}, status=400)
+        return web.json_response({})
+
+    def _end_watches(self, asked: Object) -> None:
+        self.api.watches_end.set()
+        self.api.watches_end = asyncio.Event()
+
+    def _pod(self, asked: Object) -> Object:
+        return self.store.get("pods", asked.get("namespace", "default"), asked["pod"])
+
+    def _out_of_memory(self, asked: Object) -> None:
+        """The kernel ends the whole container, as kubelets of 1.28 and later have it."""
+        for container in self.kubelets.running[
+            self._pod(asked)["metadata"]["uid"]
+        ].containers.values():
+            container.out_of_memory = True
+            container.signal(signal.SIGKILL)
+
+    def _evict(self, asked: Object) -> None:
+        said = asked.get("message", "The node was low on resource: memory.")
+        self.kubelets.evict(self._pod(asked), "Evicted", said)
+
+    def _lose_node(self, asked: Object) -> None:
+        name = asked["node"]
+        node = self.store.get("nodes", "", name)
+        set_condition(node, "Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting")
+        self.store.touch("nodes", node)
+        self.kubelets.lose(name, power=asked.get("power", True))
+        unreachable(self.store, name)
+
+    def _room(self, asked: Object) -> None:
+        """`{"node": "node-1", "nvidia.com/gpu": "0"}`"""
+        node = self.store.get("nodes", "", asked.pop("node"))
+        node["status"]["allocatable"].update(asked)
+        self.store.touch("nodes", node)
+
+
+async def serve(folder: Path, port: int, version: tuple[int, int]) -> None:
+    """Until SIGTERM. `ready` in the folder says that it answers."""
+    server = Server(folder, version)
+    app = web.Application(client_max_size=64 * 2**20)
+    app.router.add_post("/test/{what}", server.test)
+    app.router.add_route("*", "/{path:.*}", server.api.answer)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    control = asyncio.ensure_future(server.control())
+    ended = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    (folder / "ready").write_text(json.dumps({"port": port}))
+    wait = asyncio.ensure_future(ended.wait())
+    done, _ = await asyncio.wait([control, wait], return_when=asyncio.FIRST_COMPLETED)
+    control.cancel()
+    await server.kubelets.end()
+    server.api.watches_end.set()
+    await runner.cleanup()
+    shutil.rmtree(folder / "pods", ignore_errors=True)
+    if control in done:
+        control.result()
