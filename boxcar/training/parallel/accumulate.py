@@ -1,8 +1,8 @@
 """Gradient accumulation: one optimizer step from the mean gradient of several micro-batches.
 
     accumulator = GradientAccumulator(4, clip_norm=1.0)
-    for step_idx, (inputs, targets) in enumerate(batches):
-        with accumulator.micro_step(model, step_idx, is_last=step_idx + 1 == len(batches)):
+    for step_idx, (inputs, targets) in enumerate(loader, loader.batches_done):
+        with accumulator.micro_step(model, step_idx, is_last=step_idx + 1 == len(loader)):
             loss = loss_of(model(inputs), targets)
             stepped = accumulator.step(loss, optimizer, step_idx)
 
