@@ -263,7 +263,7 @@ class GradientAccumulator:
 
 def _backward(loss: Tensor) -> None:
     try:
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
     except RuntimeError as error:
         # torch advises retain_graph=True, with which each gradient would count twice.
         if "through the graph a second time" not in str(error):
