@@ -205,7 +205,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
     ),
     (
-        box_asks.Audit("/c.json", "python3", "module load x"),
+        box_asks.Audit("/c.json", "python3", "module load x", (), {"a": "b"}, True),
         Facts(
             AT,
             "box-a",
@@ -340,6 +340,8 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_clean",
     "is_look",
     "sets_up_again",
+    "env",
+    "has_pip",
     "is_limit",
     "begin_until",
     "is_lent",
