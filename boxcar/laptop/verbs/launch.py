@@ -38,6 +38,7 @@ from boxcar.laptop.verbs import (
     listen,
     members,
     push,
+    send_data,
     spending,
     start_queues,
 )
@@ -49,6 +50,7 @@ from boxcar.shared.errors import (
     InputError,
     Message,
     NoRoomError,
+    message_of,
     some,
 )
 from boxcar.shared.files.plan import AUTO
@@ -104,6 +106,7 @@ def launch(
             _refuse_unsmoked(project)
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
+        send_data.read_before(project)
         with show.waiting(_("building the release")):
             built = build(project, show.say)
         for text in first_look(project.profile, project.root):
@@ -180,8 +183,33 @@ def _in_turn(
     problems += unrunnable
     if not queues:
         return queues, [], problems
+    queues, dataless = _with_data(site, queues, order)
+    problems += dataless
+    if not queues:
+        return queues, [], problems
     started, unstarted = start_queues.serve_all(site, view, queues, order)
     return queues, started, problems + unstarted
+
+
+def _with_data(site: Site, queues: list[str], order: Order) -> tuple[list[str], list[Message]]:
+    """The queues whose boxes have the job's data now, and what is wrong with the others."""
+    boxes = {queue: site.plan.queues[queue] for queue in queues}
+    lacking = send_data.send_data(site, boxes.values(), order.built[1])
+    problems = [
+        Message(
+            _(
+                "{queue}: not launched: {why}. When that is fixed",
+                queue=queue,
+                why=message_of(lacking[box]).text.removesuffix("."),
+            ),
+            Command("launch", ("--box", box)),
+        )
+        for queue, box in boxes.items()
+        if box in lacking
+    ]
+    for problem in problems:
+        show.say(problem)
+    return [queue for queue, box in boxes.items() if box not in lacking], problems
 
 
 def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | None) -> list[str]:

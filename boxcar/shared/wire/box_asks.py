@@ -162,12 +162,15 @@ class EndItself(Question[EndsItself], name="end_itself"):
 class Audit(Question[Facts], name="audit"):
     """`hook` is the profile's shell text, which runs before the training's Python is asked;
     `requirements`: packages, by the names that pip knows, of which it is to say the versions.
+    `env`: what a cell gets beside it, whose mirrors are tried, and pip's where `has_pip`.
     """
 
     credentials: BoxPath
     training_python: str
     hook: str
     requirements: tuple[str, ...] = field(default=(), metadata=SILENT)
+    env: dict[str, str] = field(default_factory=dict, metadata=SILENT)
+    has_pip: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,15 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.submitted import Task
-from boxcar.shared.wire import box_asks, cluster_asks, envelope, facts, news_asks, run_asks
+from boxcar.shared.wire import (
+    box_asks,
+    cluster_asks,
+    data_asks,
+    envelope,
+    facts,
+    news_asks,
+    run_asks,
+)
 from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from boxcar.shared.wire.question import Question, RunOnBox
@@ -197,7 +205,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
     ),
     (
-        box_asks.Audit("/c.json", "python3", "module load x"),
+        box_asks.Audit("/c.json", "python3", "module load x", (), {"a": "b"}, True),
         Facts(
             AT,
             "box-a",
@@ -213,6 +221,19 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             cpu_quota_cores=0.5,
         ),
     ),
+    (
+        data_asks.FindData(True, is_thorough=True),
+        data_asks.DataFound((data_asks.DataSeen(SHA, 10, 2, ("a is missing",), ("tiny",)),), 5),
+    ),
+    (
+        data_asks.PrepareData(False, SHA, (1, 2)),
+        data_asks.DataPrepared(f"/data/boxcar/.data/{SHA}.part/files"),
+    ),
+    (
+        data_asks.InstallData(False, SHA, (FileRecord("a/b", 1, SHA),)),
+        data_asks.DataInstalled(True),
+    ),
+    (data_asks.RemoveData(False, SHA), data_asks.DataRemoved(3)),
     (box_asks.TierProbe("write", "ab" * 8, "box-a"), box_asks.TierProbed(sha256=SHA)),
     (
         box_asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
@@ -306,7 +327,7 @@ def spoken(value: Any) -> Any:
     return [spoken(item) for item in value] if isinstance(value, list) else value
 
 
-ASKS = (box_asks, cluster_asks, news_asks, run_asks)
+ASKS = (box_asks, data_asks, cluster_asks, news_asks, run_asks)
 RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
@@ -319,6 +340,8 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_clean",
     "is_look",
     "sets_up_again",
+    "env",
+    "has_pip",
     "is_limit",
     "begin_until",
     "is_lent",
@@ -510,7 +533,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 33
+    assert len(QUESTIONS) == len(questions) == 37
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):
