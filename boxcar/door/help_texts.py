@@ -64,6 +64,7 @@ VERBS = {
         "without a run; - reads stdin."
     ),
     "audit": mark("Show what each box has, and whether the run may start there."),
+    "data": mark("List the data folders that boxes have, and remove those that nobody needs."),
     "notify": mark(
         "Show where notifications go. --test sends a message to each, and shows what its service "
         "answers."
@@ -181,6 +182,7 @@ FLAGS = {
     "launch.no-smoke": mark(
         "launch cells that have not passed smoke, on a platform that bills; it is recorded"
     ),
+    "launch.setup": mark("do each box's set-up (setup:, install:) again before its first cell"),
     "launch.beside": mark(
         "start on a box even if another run, or somebody's program, is using its GPU"
     ),
@@ -196,6 +198,8 @@ FLAGS = {
     ),
     "watch.json": mark("print JSON on stdout, one document a line"),
     "board.serve": mark("serve on 127.0.0.1, at a secret address that only you are told"),
+    "audit.data": mark("read the job's data on each box again, whole"),
+    "data.remove": mark("remove the data folder whose digest begins so"),
     "board.port": mark("the port of --serve (default: a free one)"),
     "board.to": mark("write the page to this file"),
     "board.beside": mark("another run of this machine, in the same tables and charts"),

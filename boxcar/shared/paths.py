@@ -20,6 +20,8 @@ from boxcar.shared.sentence import _
 
 MANIFEST = "manifest.json"
 RECEIPT = "receipt.json"
+# Below a data folder: what was sent, and beside it the proof of that.
+DATA_FILES, DATA_PROOF = "files", "proof.json"
 # Below a cell's folder: its live checkpoint, and beside it the pointer to that.
 RESUME_FOLDER = "resume"
 RESUME = f"{RESUME_FOLDER}/resume.json"
@@ -203,6 +205,14 @@ class ScratchPaths:
         return self.root / "wrapper" / release
 
     @property
+    def data(self) -> Path:
+        return self.root / "data"
+
+    def data_of(self, release: str) -> Path:
+        """What the train script knows as {data}: links, which another release does not change."""
+        return self.data / release
+
+    @property
     def earlier(self) -> Path:
         """What is kept of attempts that nothing continues."""
         return self.root / "earlier"
@@ -278,6 +288,29 @@ class ScratchPaths:
 
     def done(self, cell: str, attempt: int) -> Path:
         return self.cell(cell) / f"done-{attempt}.json"
+
+
+@dataclass(frozen=True)
+class DataPaths:
+    """Data folders that all runs share, each named by a digest of its files: on a box's own disk,
+    or on the durable tier. No run has such a name.
+    """
+
+    base: Path
+
+    @property
+    def root(self) -> Path:
+        return self.base / "boxcar" / ".data"
+
+    def folder(self, digest: str) -> Path:
+        return self.root / digest
+
+    def files(self, digest: str) -> Path:
+        return self.folder(digest) / DATA_FILES
+
+    def unfinished(self, digest: str) -> Path:
+        """Its folder while it comes; nobody believes it."""
+        return self.root / f"{digest}.part"
 
 
 @dataclass(frozen=True)

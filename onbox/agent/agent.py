@@ -29,7 +29,7 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
-from onbox.agent import black_box, neighbours
+from onbox.agent import black_box, data_links, neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
@@ -473,6 +473,8 @@ class Agent:
                     return True
                 # What it left beside the code is moved away.
                 yield from self.loop.with_room(lambda: staging.set(cell, number))
+            if runner.place.plan.data:
+                yield from self.loop.beside(lambda: data_links.link_data(runner.place))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
         self.loop.beat.begins(cell.name, number, slot.gpus)
         done = yield from runner.see_to_its_end(cell, number, child)

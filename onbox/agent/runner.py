@@ -149,6 +149,7 @@ class Runner:
             limit_s=what.time_s,
             slot=slot.number,
             gpus=slot.gpus,
+            data=place.data,
         )
 
     def _log(self, cell: CellLine) -> Path:

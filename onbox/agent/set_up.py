@@ -1,9 +1,7 @@
 """What a box needs before its first cell: the job's `setup` and `requirements`, once a box.
 
-A record beside the box's scratch says that it was done, by the digest of what was asked. It is
-believed only while its twin is there on the disk that the packages are on, which a new container
-does not have. Processes of the set-up hold its lock, so that two agents, or one that was killed and
-its successor, never do it side by side.
+Processes of the set-up hold its lock, so that two agents, or one that was killed and its successor,
+never do it side by side. That it was done is written down by `machine/set_up_marks.py`.
 """
 
 from __future__ import annotations
@@ -19,9 +17,8 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.cell import placeholders
-from boxcar.shared.disk import atomic, digest, lock
+from boxcar.shared.disk import atomic, lock
 from boxcar.shared.environment import CREDENTIALS
-from boxcar.shared.errors import DamagedError
 from boxcar.shared.files.plan import HELD_PACKAGES, Plan
 from boxcar.shared.files.release import CODE
 from boxcar.shared.sentence import _
@@ -31,12 +28,11 @@ from onbox.agent.outcome import StopQueue
 from onbox.agent.runner import Steps
 from onbox.machine import secret_env
 from onbox.machine.place import Place
+from onbox.machine.set_up_marks import digest_of, is_done, mark_done
 from onbox.queue.reporter import Reporter
 
 # From being told to end to being killed.
 GRACE_S = 10.0
-# Where packages live, as far as one can tell: the disk of the system.
-TWINS = Path("/var/tmp")
 _TAIL_BYTES, _TAIL_LINES = 8192, 12
 _WRITE_HELD = """\
 import importlib.metadata as metadata, sys
@@ -180,18 +176,6 @@ def _environment(place: Place, code: Path) -> dict[str, str]:
     return found
 
 
-def digest_of(plan: Plan, code: Path) -> str:
-    """Of all that the set-up is made from. Raises DamagedError for a file that is not there."""
-    names = [name for name in (plan.setup, plan.requirements) if name]
-    try:
-        files = {name: digest.of_file(code / name) for name in names}
-    except OSError as error:
-        raise DamagedError(_("the set-up cannot be read: {error}", error=error)) from error
-    return digest.of_json(
-        {"files": files, "is_installed": plan.install, "python": plan.training_python}
-    )
-
-
 def set_up_commands(plan: Plan, held: Path) -> list[list[str]]:
     """What is run, in this order; `held`: a file for the versions that stay as they are."""
     python = paths.program_on_box(plan.training_python)
@@ -207,28 +191,6 @@ def set_up_commands(plan: Plan, held: Path) -> list[list[str]]:
 
 def _log(place: Place, asked: str) -> Path:
     return place.scratch.set_ups / f"{asked}.log"
-
-
-def is_done(folder: Path, asked: str) -> bool:
-    with contextlib.suppress(OSError):
-        said = (folder / f"{asked}.done").read_bytes()
-        return bool(said) and _twin(folder, asked).read_bytes() == said
-    return False
-
-
-def mark_done(folder: Path, asked: str) -> None:
-    nonce = os.urandom(16).hex().encode()
-    twin = _twin(folder, asked)
-    with contextlib.suppress(OSError):
-        twin.unlink()
-    fd = os.open(twin, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with open(fd, "wb") as file:  # noqa: PTH123
-        file.write(nonce)
-    atomic.write_whole(folder / f"{asked}.done", nonce)
-
-
-def _twin(folder: Path, asked: str) -> Path:
-    return TWINS / f"boxcar-setup-{digest.of_bytes(f'{folder} {asked}'.encode())[:32]}"
 
 
 def _filled(env: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

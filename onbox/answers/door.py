@@ -16,7 +16,7 @@ from boxcar.shared import errors
 from boxcar.shared.disk.mounts import is_full
 from boxcar.shared.errors import BoxcarError, NoRoomError, message_of
 from boxcar.shared.files import codec
-from boxcar.shared.wire import box_asks, cluster_asks, envelope, news_asks, run_asks
+from boxcar.shared.wire import box_asks, cluster_asks, data_asks, envelope, news_asks, run_asks
 from boxcar.shared.wire.question import Question
 
 # Who answers what. Imported late, because a look every few seconds must not load what sends
@@ -49,6 +49,10 @@ MODULES: dict[type[Question[Any]], str] = {
     run_asks.Accept: "onbox.answers.accept",
     run_asks.KnowResults: "onbox.answers.know_results",
     run_asks.TakeResults: "onbox.answers.take_results",
+    data_asks.FindData: "onbox.answers.data_folders",
+    data_asks.PrepareData: "onbox.answers.data_folders",
+    data_asks.InstallData: "onbox.answers.data_folders",
+    data_asks.RemoveData: "onbox.answers.data_folders",
     box_asks.TrySecondHome: "onbox.answers.try_second_home",
     cluster_asks.SlurmLook: "onbox.slurm.squeue",
     cluster_asks.SlurmSubmit: "onbox.slurm.submit",

@@ -58,6 +58,11 @@ def at_work_beside(run: RunOnBox) -> list[OtherRun]:
     return [found[name] for name in sorted(found) if found[name].is_at_work]
 
 
+def is_at_work(run: RunOnBox) -> bool:
+    """Whether this run's own agents or cells work here."""
+    return _by_locks(run.scratch, run).is_at_work
+
+
 def _at_rest(name: str) -> OtherRun:
     return OtherRun(name, (), (), {})
 

@@ -24,7 +24,7 @@ from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 from boxcar.shared.wire.question import RunOnBox
 from boxcar.shared.wire.run_asks import RUNNING, SETSID, TMUX, Started
-from onbox.machine import place, process
+from onbox.machine import place, process, set_up_marks
 
 # Relative, because the path of a socket may have 107 bytes. On scratch, because only this box sees
 # it; a server of our own, because people type `tmux kill-server`.
@@ -53,11 +53,15 @@ def answer(question: run_asks.Start, run: RunOnBox) -> Started:
         env=environment.clean_environment(os.environ),
         at=timestamp.utc_now(),
     )
-    return start(wanted, run.scratch)
+    again = None
+    if question.sets_up_again:
+        again = set_up_marks.digest_of(made, run.tier.release(question.digest) / release.CODE)
+    return start(wanted, run.scratch, again)
 
 
-def start(wanted: AgentStart, scratch: ScratchPaths) -> Started:
+def start(wanted: AgentStart, scratch: ScratchPaths, set_up_again: str | None = None) -> Started:
     """Start the agent as `wanted` says, unless one runs. Of two who start at once, one does.
+    `set_up_again`: the digest of a set-up that it does anew.
 
     The record is durable before anything is started, so no agent runs that a reboot would end for
     good. Raises TemporaryError where somebody else is at it and does not come to an end.
@@ -72,6 +76,8 @@ def start(wanted: AgentStart, scratch: ScratchPaths) -> Started:
     try:
         if lock.is_held(tier.lock(wanted.queue)):
             return Started(RUNNING, None)
+        if set_up_again:
+            set_up_marks.forget(scratch.set_ups, set_up_again)
         atomic.write_whole(scratch.start(wanted.queue), codec.to_document(wanted))
         command = ["bash", str(wrapper), wanted.queue, str(wanted.start_index)]
         command += [wanted.start_cell] if wanted.start_cell else []

@@ -8,7 +8,7 @@ from boxcar.shared import paths
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.release import Release
-from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.paths import DataPaths, DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass, replace
 from boxcar.shared.sentence import _
 
@@ -24,6 +24,17 @@ class Place:
     box: str
     durable: DurablePaths
     scratch: ScratchPaths
+
+    @property
+    def data(self) -> str:
+        """What {data} stands for, "" where the job has none."""
+        return str(self.scratch.data_of(self.release.name)) if self.plan.data else ""
+
+    @property
+    def data_store(self) -> DataPaths:
+        """Where what its links lead to is stored."""
+        on_tier = self.plan.is_data_on_tier
+        return DataPaths(self.durable.durable_dir if on_tier else self.scratch.data_dir)
 
 
 def of_queue(plan: Plan, folder: Path, release: Release, queue: str) -> Place:

@@ -65,7 +65,8 @@ class ReleaseLines:
         plain = said.resume_place(str(out), resume)
         path = plain or str(found or "")
         after = after_folders(self.place.durable, cell)
-        places = Places(str(out), str(self._code(slot)), path, found is not None, after)
+        code = str(self._code(slot))
+        places = Places(str(out), code, path, found is not None, after, self.place.data)
         return said.say_cell(self.place.plan, self.as_stored(cell), places)
 
     def saying(self, cell: CellLine) -> str | None:

@@ -33,7 +33,8 @@ def of_cell(place: Place, line: CellLine, code: Path, config_sha256: str | None)
     """`code` is the staged code of the release whose record of the config is `config_sha256`."""
     out = str(place.scratch.out(line.name))
     resume = said.resume_place(out, terms.terms_of_cell(place.plan, line.name).resume)
-    places = Places(out, str(code), resume, after=after_folders(place.durable, line))
+    after = after_folders(place.durable, line)
+    places = Places(out, str(code), resume, after=after, data=place.data)
     return Asked(
         said.saying_of(place.plan, line, config_sha256),
         said.say_cell(place.plan, line, places).words,

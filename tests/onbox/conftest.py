@@ -195,7 +195,7 @@ if sys.argv[1] == "agent":
     from onbox.attempt import leftovers
     from onbox.checkpoint import live_checkpoint
     from onbox.judging import stalls
-    from onbox.machine import room_wait
+    from onbox.machine import room_wait, set_up_marks
     from onbox.queue import lines, predecessors, queue_file
 
     leftovers._GRACE_S = plan.GRACE_S / 2
@@ -209,7 +209,7 @@ if sys.argv[1] == "agent":
     room_wait.LOOK_EVERY_S = 0.1
     runner.CLAIM_LOOK_EVERY_S = 0.1
     settler.WAITS_S = (0.1, 0.1, 0.1)
-    set_up.TWINS, set_up.GRACE_S = set_up.Path({root!r}), 1.0
+    set_up_marks.TWINS, set_up.GRACE_S = set_up.Path({root!r}), 1.0
     beat.EVERY_S = 0.1
     stalls.FLOOR_S, black_box.WITNESS_S = {stall_floor_s}, 0.2
     early_end.ABORT_GRACE_S, live_metrics.EVERY_S = {abort_grace_s}, 2.0

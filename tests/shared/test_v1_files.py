@@ -40,6 +40,7 @@ from boxcar.shared.files import (
 from boxcar.shared.files.attempt import Claim, Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.control import AgentStart, Control
+from boxcar.shared.files.data_proof import DataProof
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -85,6 +86,7 @@ DOCUMENTS: dict[str, Any] = {
     "resume.json": Resume,
     "start.json": AgentStart,
     "own-end.json": OwnEnd,
+    "data-proof.json": DataProof,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,

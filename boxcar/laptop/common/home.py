@@ -216,6 +216,11 @@ class Home:
         """Which files of the results `pull` has hashed before, and how they looked then."""
         return self.folder / "hashed" / f"{run}.json"
 
+    @property
+    def data_read(self) -> Path:
+        """Which files of data folders were read before, and how they looked then."""
+        return self.folder / "data-read.json"
+
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
-
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion
+from typing import TYPE_CHECKING, Literal
 
 from boxcar.shared.errors import some
 from boxcar.shared.files.plan import HELD_PACKAGES
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
+
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
 
 _MOST_NAMED = 8
 # A verdict, what was found, and why.
@@ -37,6 +37,9 @@ def read_lines(text: str) -> tuple[Requirement, ...]:
     >>> [line.name for line in read_lines("einops>=0.7  # for the mixer\\n-r more.txt")]
     ['einops']
     """
+    # Late, here and below: every verb imports this module, and few jobs name packages.
+    from packaging.requirements import InvalidRequirement, Requirement
+
     found = []
     for line in text.replace("\\\n", " ").splitlines():
         words = line.split(" #")[0].split(" --")[0].strip()
@@ -82,6 +85,8 @@ def _fits(line: Requirement, version: str | None, python: str) -> bool:
         return True
     if version is None:
         return False
+    from packaging.version import InvalidVersion
+
     try:
         return line.specifier.contains(version, prereleases=True)
     except InvalidVersion:

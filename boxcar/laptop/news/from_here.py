@@ -16,7 +16,6 @@ from datetime import datetime, timezone
 from boxcar.laptop.common import side_by_side
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.common.language import language_of
-from boxcar.laptop.news import posting
 from boxcar.laptop.project.from_environment import Target, targets
 from boxcar.laptop.project.notify.endpoints import BOX, LAPTOP
 from boxcar.laptop.project.project import Project
@@ -60,26 +59,27 @@ class Sender:
         events_now = batch(channel, waiting, was_refused=bool(cursor.refusals))
         language = self.project.job.language or language_of("", self.environ)
         said = text.of_events(channel, events_now, text.standing(events), language)
-        [posted] = posting.post(self.project, [target.endpoint], said, self.environ)
+        posted = self._post(target.endpoint, said)
         times = (*cursor.sent, timestamp.utc(datetime.now(timezone.utc)))
         sent = times[-max(most for most, _ in _rate_of(channel)) :]
-        return after(replace(cursor, sent=sent), events_now, _answer(posted))
+        return after(replace(cursor, sent=sent), events_now, posted)
 
     def _each(self, to: answer.Endpoint, waiting: Sequence[Event], cursor: Cursor) -> Cursor:
         """Events as they are, each with its id, until one is not taken."""
         for event in waiting:
-            if is_told(None, event):
-                [posted] = posting.post(self.project, [to], "", self.environ, event)
-                if posted.verdict != news_asks.TAKEN:
-                    return cursor
+            if is_told(None, event) and self._post(to, "", event) != Taken():
+                return cursor
             cursor = replace(cursor, seq=event.seq)
         return cursor
 
+    def _post(self, to: answer.Endpoint, said: str, event: Event | None = None) -> answer.Answer:
+        # Late: few looks have anything to send, and none shall wait for smtplib, ssl and ssh.
+        from boxcar.laptop.news import posting
 
-def _answer(posted: news_asks.Posted) -> answer.Answer:
-    if posted.verdict in posting.THROUGH:
-        return Taken()
-    return (Refused if posted.verdict == news_asks.REFUSED else Later)(posted.said)
+        [posted] = posting.post(self.project, [to], said, self.environ, event)
+        if posted.verdict in posting.THROUGH:
+            return Taken()
+        return (Refused if posted.verdict == news_asks.REFUSED else Later)(posted.said)
 
 
 def _is_within_rate(channel: str, cursor: Cursor) -> bool:

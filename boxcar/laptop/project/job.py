@@ -23,6 +23,7 @@ from boxcar.laptop.project.job_values import (
     Collected,
     Command,
     Count,
+    Data,
     EnvName,
     EnvValue,
     Language,
@@ -166,6 +167,7 @@ class Job(Model):
     metrics: Metrics = Field(default_factory=dict)
     collect: Collected = ()
     links: Links = Field(default_factory=dict)
+    data: Data = Field(default_factory=dict)
     resume: ResumePath | None = None
     resume_args: ResumeArgs = ()
     time: Time | None = None

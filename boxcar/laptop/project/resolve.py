@@ -15,6 +15,7 @@ from boxcar.laptop.common import home
 from boxcar.laptop.project import (
     cell_faults,
     cells_at_once,
+    data_of_job,
     dealt_queues,
     idle_end,
     job_values,
@@ -141,6 +142,7 @@ def resolve_queues(
     faults = [
         *of_folder,
         *set_up.faults(root, job),
+        *data_of_job.faults(root, job),
         *dealt_queues.faults_of_dealt(root, job, profile, shared),
         *_no_cells(job, shared),
         *_wrong_configs(root, job, queues, configs),
@@ -315,6 +317,8 @@ def _head(root: Path, job: Job, profile: Profile, queues: Sequence[QueueFile]) -
         signatures=failures_file.read_failures_file(root),
         collect=job.collect,
         links=dict(job.links),
+        data=dict.fromkeys(sorted(job.data), ""),
+        is_data_on_tier=bool(job.data) and profile.keeps_data_on_tier,
         resume=job.resume,
         resume_args=job.resume_args,
         workdir=job.workdir,

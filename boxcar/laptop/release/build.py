@@ -16,7 +16,7 @@ from pathlib import Path
 from boxcar.laptop.common.home import SCHEMA_COMMENT, Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import archives, batch_jobs, code_files, wrappers
+from boxcar.laptop.release import archives, batch_jobs, code_files, data_files, wrappers
 from boxcar.laptop.release.code_files import CodeFile, Snapshot, not_shipped
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, digest, lock
 from boxcar.shared.disk.checked_tree import ToCopy
@@ -24,6 +24,7 @@ from boxcar.shared.errors import DamagedError, InputError, TemporaryError
 from boxcar.shared.files import codec, release
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.release import Release
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import _
 
 
@@ -35,7 +36,7 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
     DamagedError where a release that was built before was changed, TemporaryError, NoRoomError.
     """
     _refresh_schema(project)
-    taken = code_files.take_snapshot(project.root / project.job.code)
+    taken = code_files.snapshot_of(project)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
     for name in taken.withheld:
@@ -52,7 +53,8 @@ def build(project: Project, tell: Callable[[str], None]) -> tuple[Release, Path]
         archives.file_name("training", training, ".zip"),
     )
     contents = _wrappers(project, names[0]) | dict(zip(names, (onbox, training), strict=True))
-    contents[release.PLAN] = codec.to_document(project.plan)
+    data = {one.name: one.digest for one in data_files.read_data(project)}
+    contents[release.PLAN] = codec.to_document(replace(project.plan, data=data))
     if taken.diff is not None:
         contents[code_files.DIFF] = taken.diff
     described = Release(project.plan.run, *names, taken.code, _records(contents, taken))

@@ -13,12 +13,14 @@ import itertools
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from boxcar.laptop.common import home
 from boxcar.laptop.common.units import size
+from boxcar.laptop.project import data_of_job
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import git
 from boxcar.shared.disk import regular_file
 from boxcar.shared.errors import InputError, reason_of
@@ -149,8 +151,11 @@ class _Rules:
         return self.folder.joinpath(*parts, home.FOLDER).is_dir()
 
 
-def take_snapshot(code_dir: Path) -> Snapshot:
-    """Find the files to ship. Raises InputError that lists every file that cannot be shipped."""
+def take_snapshot(code_dir: Path, data: Collection[str] = ()) -> Snapshot:
+    """Find the files to ship. `data` are folders below it that travel as data, and not as code.
+
+    Raises InputError that lists every file that cannot be shipped.
+    """
     folder = Path(os.path.realpath(code_dir))
     if not folder.is_dir():
         raise InputError(_("{code_dir}: no such code folder", code_dir=code_dir))
@@ -158,6 +163,8 @@ def take_snapshot(code_dir: Path) -> Snapshot:
     rules = _rules(folder, is_in_git=is_in_git)
     in_git = git.files(folder, rules.leave_out) if is_in_git else None
     listed = list(_walk(rules) if in_git is None or has_own else in_git)
+    heads = tuple(f"{one}/" for one in data)
+    listed = [name for name in listed if not name.startswith(heads)]
     names = _names(rules, listed)
     files = _code_files(rules, names)
     _refuse_too_much(rules, [(file.path, file.source.stat().st_size) for file in files])
@@ -172,6 +179,12 @@ def take_snapshot(code_dir: Path) -> Snapshot:
         )
     code, diff = _provenance(rules, names, in_git)
     return Snapshot(files, code, diff, _withheld(rules, listed))
+
+
+def snapshot_of(project: Project) -> Snapshot:
+    """The code of a project. Raises as `take_snapshot` does."""
+    data = data_of_job.in_code(project.root, project.job)
+    return take_snapshot(project.root / project.job.code, data)
 
 
 def never_shipped(folder: Path) -> Callable[[str], bool]:

@@ -64,7 +64,7 @@ def copy_code(project: Project, folder: Path) -> CodeCopy:
 
     Raises InputError, DamagedError, OSError.
     """
-    taken = code_files.take_snapshot(project.root / project.job.code)
+    taken = code_files.snapshot_of(project)
     if left_out := not_shipped(project.plan, taken):
         raise InputError(left_out)
     regular_file.remove(folder)

@@ -145,7 +145,7 @@ def measured(project: Project) -> Measured | None:
     if not found:
         return None
     memory = [(_more_ranks(project, cell), one) for cell, one in found]
-    shipped = code_files.take_snapshot(project.root / project.job.code).files
+    shipped = code_files.snapshot_of(project).files
     return Measured(
         max(one.size_bytes for _cell, one in found),
         max(one.files for _cell, one in found),
@@ -218,7 +218,7 @@ def _passes(project: Project) -> dict[str, SmokePass | None]:
     """Each cell's pass, by name. Nothing is asked of the code where nothing was ever tried."""
     if not cell_faults.is_smoke_given(project.job) or not Home(project.root).smoke_passes.is_dir():
         return {}
-    files = code_files.take_snapshot(project.root / project.job.code).files
+    files = code_files.snapshot_of(project).files
     return {name: read_passes(project.root, key) for name, key in keys(project, files).items()}
 
 

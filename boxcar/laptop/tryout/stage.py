@@ -20,7 +20,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import units
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.project import cell_faults, short_run
+from boxcar.laptop.project import cell_faults, data_of_job, short_run
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
@@ -153,6 +153,11 @@ class Stage:
     def files(self) -> tuple[CodeFile, ...]:
         return self.copy.files
 
+    @property
+    def data(self) -> str:
+        """The folder of links that {data} stands for, "" where the job has none."""
+        return str(self.folder / "data") if self.project.job.data else ""
+
     def out(self, cell: str) -> Path:
         return self.folder / "cells" / cell / "out"
 
@@ -169,8 +174,18 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     with alone_in(folder) as held:
+        _link_data(project, folder / "data")
         training(folder).write_bytes(archives.build_training())
         yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
+
+
+def _link_data(project: Project, folder: Path) -> None:
+    """The person's own folders, under the names that a box has them by."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if project.job.data:
+        folder.mkdir()
+    for name, source in project.job.data.items():
+        (folder / name).symlink_to(data_of_job.source_of(project.root, source))
 
 
 @dataclass(frozen=True)
@@ -257,7 +272,8 @@ def said_cell(stage: Stage, cell: Cell, checkpoint: str = "") -> SaidCell:
     """What is run, as the job makes it short; `checkpoint` is what it resumes from."""
     plan, out = stage.project.plan, str(stage.out(cell.name))
     resume = checkpoint or said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume)
-    places = Places(out, str(stage.code), resume, bool(checkpoint), _after(stage, cell))
+    after, data = _after(stage, cell), stage.data
+    places = Places(out, str(stage.code), resume, bool(checkpoint), after, data)
     short = cell_faults.short_run_of_cell(stage.project.job, cell.name)
     return short_run.describe_short_run(plan, cell, places, short)
 
@@ -315,6 +331,7 @@ def _spec(stage: Stage, cell: Cell, checkpoint: str = "") -> AttemptSpec:
         durable_dir="",
         credentials="",
         grace_s=_GRACE_S,
+        data=stage.data,
     )
 
 

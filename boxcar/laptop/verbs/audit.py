@@ -15,6 +15,7 @@ from datetime import timedelta
 from boxcar.laptop.common import show, side_by_side
 from boxcar.laptop.common.progress import THINGS
 from boxcar.laptop.fitness import (
+    data_on_boxes,
     gpus_of_cells,
     health,
     memory_of_cells,
@@ -30,10 +31,12 @@ from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import from_environment, profile_choice
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.release.data_files import read_data
 from boxcar.laptop.results import second_home
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.view import RunView
 from boxcar.laptop.tryout import passes
+from boxcar.laptop.verbs import send_data
 from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import (
@@ -76,9 +79,14 @@ def audit(
     project: Project,
     *,
     boxes: Sequence[str] | None = None,
+    reads_data: bool = False,
     as_json: bool = False,
 ) -> int:
-    """Ask all boxes (or these), and show what they are; 1 where one of them is refused."""
+    """Ask all boxes (or these), and show what they are; 1 where one of them is refused.
+
+    `reads_data`: all that the boxes have of the job's data is read again, and not only looked at.
+    """
+    send_data.read_before(project)
     profile_choice.remember_profile(project.results, project.profile.name, profile_choice.AUDITED)
     with open_site(project, show.say) as site:
         site.refuse_launch()
@@ -87,18 +95,24 @@ def audit(
         with show.waiting(_("checking the boxes")):
             site.refresh()
             view = look_at_run(site, timestamp.utc_now())
-            report = of_run(site, view, boxes=boxes, is_thorough=True)
+            report = of_run(site, view, boxes=boxes, is_thorough=True, reads_data=reads_data)
         present(site, report, _then(site, view), as_json=as_json)
         return 1 if report.is_refused else 0
 
 
 def of_run(
-    site: Site, view: RunView, *, boxes: Sequence[str] | None = None, is_thorough: bool = False
+    site: Site,
+    view: RunView,
+    *,
+    boxes: Sequence[str] | None = None,
+    is_thorough: bool = False,
+    reads_data: bool = False,
 ) -> Report:
     """The report of all boxes, or of these. What is verified already is as of that view."""
     own_rows = site.judged(is_thorough=is_thorough)
     if own_rows is not None:
-        return Report(tuple(own_rows), {})
+        of_data = _data(site, list(boxes or site.plan.queues.values()), reads_data=reads_data)
+        return Report((*own_rows, *of_data), {})
     report = run_audit(
         site.ask,
         site.plan,
@@ -107,7 +121,8 @@ def of_run(
         measured=passes.measured(site.project),
         verified={cell.name for cell in view.cells if cell.word == state.Verified.word},
     )
-    more = (*_second_home(site, report), *_beside(site, report))
+    of_data = _data(site, _answered(report), reads_data=reads_data)
+    more = (*_second_home(site, report), *_beside(site, report), *of_data)
     return replace(report, rows=(*report.rows, *more))
 
 
@@ -121,6 +136,20 @@ def _second_home(site: Site, report: Report) -> list[Row]:
         return [Row(ALL, second_home.WHAT, "refuse", site.plan.second, message_of(error).text)]
     hook = site.project.profile.hook
     return second_home.check(site.ask, site.plan, boxes, hook, secrets)
+
+
+def _data(site: Site, boxes: list[str], *, reads_data: bool) -> list[Row]:
+    if not site.plan.data or not boxes:
+        return []
+    found, errors = send_data.find_data(site, boxes, is_thorough=reads_data)
+    read = read_data(site.project)
+    data = {one.digest: data_on_boxes.Wanted(one.name, one.size_bytes) for one in read}
+    rows = data_on_boxes.judge_data(data, found)
+    unknown = _("unknown")
+    return rows + [
+        Row(box, data_on_boxes.WHAT, "warn", unknown, message_of(why).text)
+        for box, why in errors.items()
+    ]
 
 
 def _beside(site: Site, report: Report) -> list[Row]:

@@ -245,7 +245,7 @@ def _refused(root: Path, text: str) -> list[Message]:
     atomic.write_whole(tried, text.encode())
     try:
         project = open_project(tried)
-        shipped = code_files.take_snapshot(root / project.job.code)
+        shipped = code_files.snapshot_of(project)
         return [Message(text) for text in not_shipped(project.plan, shipped)]
     except InputError as error:
         return list(error.messages)

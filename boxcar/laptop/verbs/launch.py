@@ -38,6 +38,7 @@ from boxcar.laptop.verbs import (
     listen,
     members,
     push,
+    send_data,
     spending,
     start_queues,
 )
@@ -49,6 +50,7 @@ from boxcar.shared.errors import (
     InputError,
     Message,
     NoRoomError,
+    message_of,
     some,
 )
 from boxcar.shared.files.plan import AUTO
@@ -66,6 +68,7 @@ def launch(
     boxes: Sequence[str] | None = None,
     is_smoked: bool = True,
     is_beside: bool = False,
+    sets_up_again: bool = False,
     gone: Sequence[str] = (),
     because: str | None = None,
     as_json: bool = False,
@@ -75,12 +78,15 @@ def launch(
 
     `is_smoked`: on a platform that bills, each cell needs a smoke pass. `is_beside`: it may start
     where others are at work; else a person is asked, if there is one (and not `as_json`). `gone`
-    names boxes of pools that will never answer again. Raises InputError for what the person has to
-    fix; nothing was touched then.
+    names boxes of pools that will never answer again. `sets_up_again`: the set-up of each box is
+    done anew, before its first cell. Raises InputError for what the person has to fix; nothing was
+    touched then.
     """
     project = push.sort_new_lines(push.write_dealt_lines(project))
     with open_site(project, show.say) as site:
         site.refuse_launch()
+        if sets_up_again:
+            _refuse_no_set_up(project)
         reasons_to_give_up((), gone, because)
         chosen = _chosen(project, boxes, start_index)
         queues = [name for name in chosen if project.plan.queues[name] not in gone]
@@ -100,13 +106,14 @@ def launch(
             _refuse_unsmoked(project)
             _say_unknown(project, unknown)
         push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
+        send_data.read_before(project)
         with show.waiting(_("building the release")):
             built = build(project, show.say)
         for text in first_look(project.profile, project.root):
             show.say(text)
         given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
-        order = Order(built, start_index, is_smoked, unknown, given)
+        order = Order(built, start_index, is_smoked, unknown, given, sets_up_again=sets_up_again)
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start, gone)
@@ -176,8 +183,33 @@ def _in_turn(
     problems += unrunnable
     if not queues:
         return queues, [], problems
+    queues, dataless = _with_data(site, queues, order)
+    problems += dataless
+    if not queues:
+        return queues, [], problems
     started, unstarted = start_queues.serve_all(site, view, queues, order)
     return queues, started, problems + unstarted
+
+
+def _with_data(site: Site, queues: list[str], order: Order) -> tuple[list[str], list[Message]]:
+    """The queues whose boxes have the job's data now, and what is wrong with the others."""
+    boxes = {queue: site.plan.queues[queue] for queue in queues}
+    lacking = send_data.send_data(site, boxes.values(), order.built[1])
+    problems = [
+        Message(
+            _(
+                "{queue}: not launched: {why}. When that is fixed",
+                queue=queue,
+                why=message_of(lacking[box]).text.removesuffix("."),
+            ),
+            Command("launch", ("--box", box)),
+        )
+        for queue, box in boxes.items()
+        if box in lacking
+    ]
+    for problem in problems:
+        show.say(problem)
+    return [queue for queue, box in boxes.items() if box not in lacking], problems
 
 
 def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | None) -> list[str]:
@@ -186,6 +218,17 @@ def _chosen(project: Project, boxes: Sequence[str] | None, start_index: int | No
     if start_index is not None and start_index < 0:
         raise InputError(_("--start-index counts cells from 0, found {number}", number=start_index))
     return [queue for queue, box in known.items() if not chosen or box in chosen]
+
+
+def _refuse_no_set_up(project: Project) -> None:
+    if not (project.plan.setup or project.plan.install):
+        raise InputError(
+            _("--setup: there is nothing to do again: job.yaml has no setup: and no install: yes")
+        )
+    if project.profile.is_cluster:
+        raise InputError(
+            _("--setup: not on a cluster, where a job starts the agent. Change a line of setup:")
+        )
 
 
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:

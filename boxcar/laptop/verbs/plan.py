@@ -13,7 +13,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, open_site
-from boxcar.laptop.project import dealt_queues, idle_end, launches, profile_choice
+from boxcar.laptop.project import data_of_job, dealt_queues, idle_end, launches, profile_choice
 from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
@@ -30,10 +30,11 @@ from boxcar.laptop.verbs.next_step import before_launch
 from boxcar.shared import names
 from boxcar.shared.cell import cell_line, duration, said, terms
 from boxcar.shared.cell.said import Places
+from boxcar.shared.disk.checked_copy import lack_of_room
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
-from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.paths import DataPaths, ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 
@@ -64,7 +65,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     """
     told = targets(project.job, os.environ)
     is_sending = any(one.endpoint for one in told)
-    shipped = code_files.take_snapshot(project.root / project.job.code)
+    shipped = code_files.snapshot_of(project)
     staying = not_shipped(project.plan, shipped)
     stays = code_files.find_left_out(project.root / project.job.code, frozenset(shipped.names))
     size = expected_time(project.plan.cells, project.plan.boxes_of_files, split.measured(project))
@@ -76,6 +77,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     refused: list[str | Message] = [
         *staying,
         *rules.folders_without_room(_folders_here(project)),
+        *_without_room_for_data(project, document.get("data", ())),
         *_diverged(project),
         *profile_choice.unknown(project.job, project.root),
     ]
@@ -96,6 +98,19 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         show.say(sentence)
     show.say(_next(project, size, is_refused=bool(refused)))
     return 1 if refused else 0
+
+
+def _without_room_for_data(
+    project: Project, data: Sequence[dict[str, Any]]
+) -> Iterator[str | Message]:
+    """Of this machine, where the tier is here; of rented boxes `audit` says it."""
+    here = open_site(project, show.say).folders_here([]) if data else {}
+    for folder in here.values():
+        store = DataPaths(folder.parent.parent)
+        if not any(store.root.glob("*")) and (
+            lack := lack_of_room(rules.nearest_folder(folder), [one["size_bytes"] for one in data])
+        ):
+            yield _("data: {lack}", lack=lack)
 
 
 def _pools(project: Project) -> Iterator[Sentence]:
@@ -184,7 +199,9 @@ def first_command(plan: Plan) -> list[str]:
     out = str(ScratchPaths(data_dir, plan.run).out(cell.name))
     # The release is not built yet, so nobody knows its digest.
     code = str(ScratchPaths(data_dir, plan.run).code("RELEASE"))
-    places = Places(out, code, said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume))
+    data = str(ScratchPaths(data_dir, plan.run).data_of("RELEASE"))
+    resume = said.resume_place(out, terms.terms_of_cell(plan, cell.name).resume)
+    places = Places(out, code, resume, data=data)
     return list(said.say_cell(plan, cell, places).words)
 
 
@@ -225,6 +242,7 @@ def _document(
             "files": len(shipped.files),
             "left_out": stays,
         },
+        **({"data": listed} if (listed := _data(project)) else {}),
         "webhooks": "on" if is_sending else "off",
         "launcher": plan.launcher,
         "first_command": first_command(plan),
@@ -294,6 +312,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("launcher", plan.launcher),
         *(("cells at once", text) for text in document["cells_at_once"]),
         ("training Python", plan.training_python),
+        *(("data", _said_data(one)) for one in document.get("data", ())),
         *(("set-up", text) for text in _set_up(plan)),
         ("first command", shlex.join(document["first_command"])),
     ]
@@ -312,6 +331,28 @@ def _show(document: dict[str, Any], project: Project) -> None:
         show.say(Message(_("To see the hardware and free space of each box"), Command("audit")))
     if chosen := profile_choice.rows(document["candidates"]):
         show.table("candidates", ("profile", "taken", "why"), chosen)
+
+
+def _data(project: Project) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "folder": str(one.source),
+            "files": len(one.files),
+            "size_bytes": one.size_bytes,
+        }
+        for one in data_of_job.list_data(project.root, project.job)
+    ]
+
+
+def _said_data(one: dict[str, Any]) -> Sentence:
+    return _(
+        "{name}: {n} {n:file|files}, {size}, from {folder}",
+        name=one["name"],
+        n=one["files"],
+        size=units.size(one["size_bytes"]),
+        folder=one["folder"],
+    )
 
 
 def _set_up(plan: Plan) -> Iterator[Sentence]:

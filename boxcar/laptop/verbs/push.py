@@ -9,7 +9,7 @@ one that fails holds up no other.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show, side_by_side
@@ -24,7 +24,7 @@ from boxcar.laptop.run import mixed_code, relaunch
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.mixed_code import NewLines, ToPush
 from boxcar.laptop.run.view import RunView
-from boxcar.laptop.verbs import split
+from boxcar.laptop.verbs import send_data, split
 from boxcar.laptop.verbs.serve_tier import (
     Lines,
     Served,
@@ -61,14 +61,18 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
             site.refresh()
         check_queues(site)
         groups = by_tier(site, list(project.queue_files))
+        send_data.read_before(project)
         with show.waiting(_("building the release")):
             built = build(project, show.say)
         view = look_at_run(site, timestamp.utc_now())
         problems = say_mixed(site, view, built[0], is_mixed=is_mixed)
+        lacking = send_data.send_data(site, _boxes_of(site, groups), built[1])
+        groups = {box: queues for box, queues in groups.items() if box not in lacking}
         with show.progress(_("push")) as bar:
             served, unserved = side_by_side.each_or_why(
                 groups, lambda box: _push_to(site, box, built, groups[box], bar)
             )
+        unserved |= lacking
         is_new = any(one.is_new for one, _lines in served.values())
         if served:
             say_release(built[0], is_new=is_new)
@@ -82,6 +86,11 @@ def push(project: Project, *, is_mixed: bool = False, as_json: bool = False) -> 
         for later in relaunch.retried_later(view, sent):
             show.say(later)
         return 1 if problems else 0
+
+
+def _boxes_of(site: Site, groups: Mapping[str, Sequence[str]]) -> list[str]:
+    files = dict.fromkeys(names.file_of(name) for group in groups.values() for name in group)
+    return [box for file in files for box in site.plan.boxes_of_files[file]]
 
 
 def write_dealt_lines(project: Project) -> Project:

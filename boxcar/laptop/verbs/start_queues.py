@@ -51,6 +51,7 @@ class Order:
     unknown: passes.Unknown
     credentials: dict[str, Any]
     begin_until: str | None = None
+    sets_up_again: bool = False
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,12 @@ def _how_to_start(
         return None  # which is said of all of them
     if queue.is_alive or queue.scheduled:
         show.say(relaunch.left_alone(queue, order.built[0].digest))
+        if order.sets_up_again:
+            left = _(
+                "{queue}: its box is set up again by a new agent only. To end this one",
+                queue=queue.name,
+            )
+            show.say(Message(left, Command("drain")))
         return None
     if site.plan.durable_scope == EACH_BOX:
         # Results first: nothing continues a cell that is done.
@@ -229,7 +236,8 @@ def _how_to_start(
     index, cell = view.begin_of_run(site, queue, order.start_index)
     if index and (order.start_index is None or cell is None):
         show.say(relaunch.begins_below(queue.name, cell))
-    return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell)
+    again = order.sets_up_again
+    return run_asks.Start(queue.name, order.built[0].digest, index, detach, cell, again)
 
 
 def _started(site: Site, order: Order, queue: QueueView, by: str) -> Started | None:

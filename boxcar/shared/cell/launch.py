@@ -117,6 +117,8 @@ def _of_cell(spec: AttemptSpec) -> dict[str, str]:
         "BOXCAR_RESUME": spec.resume,
         "BOXCAR_DATA_DIR": spec.data_dir,
     }
+    if spec.data:
+        found["BOXCAR_DATA"] = spec.data
     # Else the ranks look for each other under the box's host name, which may lead nowhere.
     if spec.launcher == TORCHRUN and spec.nodes == 1:
         found["PET_LOCAL_ADDR"] = _LOOPBACK

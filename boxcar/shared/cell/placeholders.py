@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
-KNOWN = ("cfg", "task", "epochs", "name", "run", "out", "resume", "code", "after")
+KNOWN = ("cfg", "task", "epochs", "name", "run", "out", "resume", "code", "data", "after")
 # A whole word of the command, which becomes the line's overrides.
 MORE = "{more}"
 _AFTER = "after:"
-_IN_ENV = ("cfg", "task", "epochs", "name", "run", "out", "resume")
+_IN_ENV = ("cfg", "task", "epochs", "name", "run", "out", "resume", "data")
 _PART = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<lone>[{}])|(?P<text>[^{}]+)")
 _ENV_PART = re.compile(rf"\{{\{{({'|'.join(_IN_ENV)})\}}\}}|\{{({'|'.join(_IN_ENV)})\}}")
 

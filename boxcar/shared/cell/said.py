@@ -28,7 +28,8 @@ PYTHON_PATH = "PYTHONPATH"
 class Places:
     """Where a cell runs. `resume` is what {resume} stands for; `has_checkpoint`: it is there.
 
-    `after`: the published folder of each cell that this one comes after.
+    `after`: the published folder of each cell that this one comes after. `data`: the folder of
+    links to the job's data.
     """
 
     out: str
@@ -36,6 +37,7 @@ class Places:
     resume: str = ""
     has_checkpoint: bool = False
     after: Mapping[str, str] = field(default_factory=dict)
+    data: str = "{data}"
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def _values(plan: Plan, line: CellLine | Cell, places: Places) -> dict[str, str]
         "out": places.out,
         "resume": places.resume,
         "code": places.code,
+        "data": places.data,
         "after": next(iter(after.values()), ""),
         **{f"after:{cell}": folder for cell, folder in after.items()},
     }

@@ -51,6 +51,8 @@ class AttemptSpec:
     # Where cells run side by side: which of them this is, and the GPUs that it alone sees.
     slot: int = field(default=0, metadata=codec.LATER)
     gpus: tuple[str, ...] = field(default=(), metadata=codec.LATER)
+    # The folder of links to the job's data; "" where it has none.
+    data: str = field(default="", metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

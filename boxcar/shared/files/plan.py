@@ -210,6 +210,10 @@ class Plan:
     # Whether a cell is ended that stands still, or whose number became no number.
     ends_stalled: bool = field(default=False, metadata=codec.LATER)
     ends_at_nan: bool = field(default=False, metadata=codec.LATER)
+    # Names below {data}, each with the digest of its files ('' before a release is built), and
+    # whether they lie on the durable tier and not on each box.
+    data: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    is_data_on_tier: bool = field(default=False, metadata=codec.LATER)
     idle_end: IdleEnd | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from boxcar.shared.wire import box_asks, cluster_asks, news_asks, run_asks
+from boxcar.shared.wire import box_asks, cluster_asks, data_asks, news_asks, run_asks
 from boxcar.shared.wire.question import Question
 
 QUESTIONS: dict[str, type[Question[Any]]] = {
@@ -16,6 +16,10 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         run_asks.Prepare,
         run_asks.CopyUnchanged,
         run_asks.Install,
+        data_asks.FindData,
+        data_asks.PrepareData,
+        data_asks.InstallData,
+        data_asks.RemoveData,
         run_asks.PointTo,
         run_asks.Append,
         run_asks.CommentOut,

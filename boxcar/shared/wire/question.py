@@ -16,7 +16,7 @@ from boxcar.shared import names, paths, timestamp
 from boxcar.shared.cell.cell_name import CELL_NAME, LONGEST_BYTES
 from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.files import codec
-from boxcar.shared.paths import DurablePaths, ScratchPaths
+from boxcar.shared.paths import DataPaths, DurablePaths, ScratchPaths
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 
@@ -119,3 +119,6 @@ class RunOnBox:
     @property
     def scratch(self) -> ScratchPaths:
         return ScratchPaths(paths.on_box(self.data_dir), self.run)
+
+    def data_store(self, *, is_on_tier: bool) -> DataPaths:
+        return DataPaths(paths.on_box(self.durable_dir if is_on_tier else self.data_dir))

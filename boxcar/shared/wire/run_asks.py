@@ -273,6 +273,7 @@ class Started:
 class Start(Question[Started], name="start"):
     """`detach` says what may keep it running, in the order of preference. `start_cell` is what
     `start_index` meant when it was typed: it stays right when lines above are commented out.
+    `sets_up_again`: the box's set-up is done anew, where this starts the agent.
     """
 
     queue: QueueName
@@ -280,6 +281,7 @@ class Start(Question[Started], name="start"):
     start_index: Count
     detach: tuple[Annotated[str, one_of(*DETACH_WAYS)], ...]
     start_cell: CellName | None = field(default=None, metadata=SILENT)
+    sets_up_again: bool = field(default=False, metadata=SILENT)
 
 
 # --- a cell

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from smtp_server import MailServer
 
-from boxcar.laptop.news.posting import by_email
+from boxcar.laptop.news.by_email import by_email
 from boxcar.shared.channels.answer import Endpoint
 
 TEXT = "Boxcar 消融: seg_explode failed (M2)\n.a line that begins with a dot\nleft: 26 of 36 cells"

@@ -152,6 +152,14 @@ def has_changed(asked: Asked) -> bool:
     return any(isinstance(one, changing) for _, one in asked)
 
 
+def test_a_set_up_that_the_job_does_not_name_cannot_be_done_again(
+    tiny: TinyProject, beside: Asked
+) -> None:
+    with pytest.raises(InputError, match="--setup: there is nothing to do again"):
+        started(tiny, sets_up_again=True)
+    assert not has_changed(beside)
+
+
 def test_where_another_run_is_at_work_nothing_is_started_unless_a_person_says_so(
     tiny: TinyProject, beside: Asked, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ from waiting import LIMIT_S
 from boxcar.shared.disk import digest
 from boxcar.shared.process import exit_codes
 from onbox.agent import set_up
+from onbox.machine import set_up_marks
 
 CELLS = {"a": {}, "b": {}}
 
@@ -105,7 +106,7 @@ def test_it_has_the_jobs_variables_and_secrets_but_no_terminal_and_repeats_no_se
 
 def test_where_nothing_can_be_kept_it_is_done_once_by_each_agent(make_run, tmp_path):
     run = make_run(CELLS, setup="setup.sh", code={"setup.sh": script(tmp_path)})
-    asked = set_up.digest_of(run.plan, run.release / "code")
+    asked = set_up_marks.digest_of(run.plan, run.release / "code")
     name = f"{run.scratch().set_ups} {asked}"
     (tmp_path / f"boxcar-setup-{digest.of_bytes(name.encode())[:32]}").mkdir()
     assert run.finish() == 0
@@ -159,9 +160,9 @@ def test_a_release_with_another_script_is_another_set_up(make_run, tmp_path):
         make_plan(setup="setup.sh", requirements="requirements.txt"),
         make_plan(setup="setup.sh", requirements="requirements.txt", install=True),
     ]
-    found = {set_up.digest_of(one, code) for one in plans}
+    found = {set_up_marks.digest_of(one, code) for one in plans}
     (code / "setup.sh").write_text("two")
-    assert len({*found, set_up.digest_of(plans[0], code)}) == 5
+    assert len({*found, set_up_marks.digest_of(plans[0], code)}) == 5
 
 
 def test_packages_are_installed_beside_the_torch_that_is_there(tmp_path):

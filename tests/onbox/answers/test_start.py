@@ -19,6 +19,7 @@ from boxcar.shared.files.control import Control
 from boxcar.shared.files.plan import Box
 from boxcar.shared.wire import envelope
 from onbox.answers import door
+from onbox.machine import set_up_marks
 
 needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
 
@@ -117,6 +118,18 @@ def test_a_tmux_that_does_not_work_is_no_obstacle(make_run, tmp_path, monkeypatc
     assert ask(run, detach=["tmux"])["by"] == "setsid"
     assert "need UTF-8 locale" in capfd.readouterr().err
     run.wait_for("queue.done")
+
+
+def test_the_set_up_of_a_box_is_done_again_where_that_is_asked(make_run, tmp_path, monkeypatch):
+    monkeypatch.setattr(set_up_marks, "TWINS", tmp_path)
+    run = make_run({"a": {}}, setup="setup.sh", code={"setup.sh": f"echo ran >> {tmp_path}/ran\n"})
+    for count, words in enumerate(({}, {}, {"sets_up_again": True}), start=1):
+        run.append(f"configs/a.json count 3 name=b{count}")
+        ask(run, **words)
+        run.wait_for("queue.done", count=count)
+        until(lambda: not lock.is_held(run.durable.lock("q1")))
+    assert (tmp_path / "ran").read_text().splitlines() == ["ran"] * 2
+    assert len(run.events("setup.done")) == 2
 
 
 def test_an_agent_that_runs_is_left_alone(make_run):

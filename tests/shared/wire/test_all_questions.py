@@ -22,7 +22,15 @@ from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.submitted import Task
-from boxcar.shared.wire import box_asks, cluster_asks, envelope, facts, news_asks, run_asks
+from boxcar.shared.wire import (
+    box_asks,
+    cluster_asks,
+    data_asks,
+    envelope,
+    facts,
+    news_asks,
+    run_asks,
+)
 from boxcar.shared.wire.all_questions import QUESTIONS
 from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
 from boxcar.shared.wire.question import Question, RunOnBox
@@ -123,6 +131,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
     (box_asks.KeepCredentials("~/c.json", {"env": {"A": "b"}}), box_asks.CredentialsKept(("A",))),
     (run_asks.Start("q1", SHA, 0, ("tmux", "setsid")), run_asks.Started("tmux", 7)),
     (run_asks.Start("q1", SHA, 3, ()), run_asks.Started("running", None)),
+    (run_asks.Start("q1", SHA, 0, (), sets_up_again=True), run_asks.Started("setsid", 7)),
     (
         run_asks.MoveClaim(Claim("a", "q2", "box-b", AT, moved_from="q1"), "q1", False),
         run_asks.ClaimMoved(True),
@@ -212,6 +221,19 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
             cpu_quota_cores=0.5,
         ),
     ),
+    (
+        data_asks.FindData(True, is_thorough=True),
+        data_asks.DataFound((data_asks.DataSeen(SHA, 10, 2, ("a is missing",), ("tiny",)),), 5),
+    ),
+    (
+        data_asks.PrepareData(False, SHA, (1, 2)),
+        data_asks.DataPrepared(f"/data/boxcar/.data/{SHA}.part/files"),
+    ),
+    (
+        data_asks.InstallData(False, SHA, (FileRecord("a/b", 1, SHA),)),
+        data_asks.DataInstalled(True),
+    ),
+    (data_asks.RemoveData(False, SHA), data_asks.DataRemoved(3)),
     (box_asks.TierProbe("write", "ab" * 8, "box-a"), box_asks.TierProbed(sha256=SHA)),
     (
         box_asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
@@ -305,7 +327,7 @@ def spoken(value: Any) -> Any:
     return [spoken(item) for item in value] if isinstance(value, list) else value
 
 
-ASKS = (box_asks, cluster_asks, news_asks, run_asks)
+ASKS = (box_asks, data_asks, cluster_asks, news_asks, run_asks)
 RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
@@ -317,6 +339,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_newest",
     "is_clean",
     "is_look",
+    "sets_up_again",
     "is_limit",
     "begin_until",
     "is_lent",
@@ -508,7 +531,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 33
+    assert len(QUESTIONS) == len(questions) == 37
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -99,6 +99,13 @@ class Profile(ProfileModel):
         return self._placed(root, self.storage.credentials, box, run)
 
     @property
+    def keeps_data_on_tier(self) -> bool:
+        """Whether what all boxes read lies once on the tier: a folder of a box here is no other
+        disk, and a job of a cluster has none before it runs.
+        """
+        return self.is_cluster or self.connection.kind == "local"
+
+    @property
     def hook(self) -> str:
         return self.network.hook
 

@@ -1,0 +1,178 @@
+"""A job's data: sent once, proven, linked by its digest, and removed by a typed word alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from apart import apart
+from tiny_project import TinyProject, make_project
+
+from boxcar.laptop.hosts import folders
+from boxcar.laptop.project.project import Project, open_project
+from boxcar.laptop.release.data_files import read_data
+from boxcar.laptop.verbs.audit import audit
+from boxcar.laptop.verbs.data import data
+from boxcar.laptop.verbs.plan import plan
+from boxcar.laptop.verbs.push import push
+from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
+from boxcar.shared.paths import DataPaths
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> TinyProject:
+    made = make_project(tmp_path / "project", {"q1": ["configs/a.json one"]})
+    folder = made.root / "sets" / "cifar"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "one.bin").write_bytes(b"one" * 1000)
+    (folder / "sub" / "two ü.bin").write_bytes(b"two")
+    job = made.root / "job.yaml"
+    job.write_text(job.read_text() + "data: {cifar: ./sets/cifar}\n")
+    return made
+
+
+def opened(tiny: TinyProject) -> Project:
+    return open_project(tiny.root / "job.yaml", "local")
+
+
+def store(tiny: TinyProject) -> DataPaths:
+    return DataPaths(Path(opened(tiny).plan.durable_dir))
+
+
+def digest(tiny: TinyProject) -> str:
+    return read_data(opened(tiny))[0].digest
+
+
+def test_a_push_sends_each_file_once_and_the_code_holds_none(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert push(opened(tiny)) == 0
+    files = store(tiny).files(digest(tiny))
+    assert (files / "one.bin").read_bytes() == b"one" * 1000
+    assert (files / "sub" / "two ü.bin").read_bytes() == b"two"
+    assert not list((tiny.root / ".boxcar" / "releases").glob("*/code/sets"))
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("sent again")
+
+    monkeypatch.setattr(folders, "send_folder", apart(refuse))
+    assert push(opened(tiny)) == 0
+
+
+def test_what_was_changed_gets_another_digest_and_the_first_stays(tiny: TinyProject) -> None:
+    push(opened(tiny))
+    first = digest(tiny)
+    (tiny.root / "sets" / "cifar" / "one.bin").write_bytes(b"uno" * 1000)
+    push(opened(tiny))
+    second = digest(tiny)
+    assert first != second
+    assert (store(tiny).files(first) / "one.bin").read_bytes() == b"one" * 1000
+    assert (store(tiny).files(second) / "one.bin").read_bytes() == b"uno" * 1000
+
+
+def test_a_damaged_copy_is_named_and_sent_again(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(opened(tiny))
+    there = store(tiny).files(digest(tiny)) / "one.bin"
+    before = there.stat()
+    there.chmod(0o644)
+    there.write_bytes(b"onE" * 1000)
+    os.utime(there, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert data(opened(tiny)) == 0
+    assert "whole" in capsys.readouterr().out, "by size and time it looks the same"
+    audit(opened(tiny), reads_data=True)
+    assert "cifar is not whole: one.bin" in capsys.readouterr().out
+    there.write_bytes(b"short")
+    push(opened(tiny))
+    assert there.read_bytes() == b"one" * 1000
+
+
+def test_a_sending_that_broke_off_is_gone_on_with(
+    tiny: TinyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = folders.send_folder
+
+    def half(source: Path, destination: Path, **_: object) -> None:
+        (destination / "one.bin").write_bytes((source / "one.bin").read_bytes()[:1500])
+        (destination / "gone since.bin").write_bytes(b"?")
+        raise BoxcarError("cut")
+
+    with monkeypatch.context() as cut:
+        cut.setattr(folders, "send_folder", apart(half))
+        with pytest.raises(BoxcarError, match="cut"):
+            push(opened(tiny))
+    its = digest(tiny)
+    assert not store(tiny).folder(its).exists()
+    assert store(tiny).unfinished(its).is_dir()
+    assert folders.send_folder is send
+    push(opened(tiny))
+    names = sorted(path.name for path in store(tiny).files(its).rglob("*.bin"))
+    assert names == ["one.bin", "two ü.bin"]
+    assert not store(tiny).unfinished(its).exists()
+
+
+def test_only_a_typed_digest_removes(tiny: TinyProject, capsys: pytest.CaptureFixture[str]) -> None:
+    push(opened(tiny))
+    its = digest(tiny)
+    for text in ("", its[:3], "f" * 12):
+        with pytest.raises(InputError, match="expected the beginning"):
+            data(opened(tiny), remove=[text])
+    assert store(tiny).folder(its).is_dir()
+    assert data(opened(tiny), remove=[its[:12]]) == 0
+    assert not store(tiny).folder(its).exists()
+    data(opened(tiny))
+    assert "no data folders" in capsys.readouterr().out
+
+
+def test_data_larger_than_the_disk_is_refused_and_nothing_is_sent(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with (tiny.root / "sets" / "cifar" / "huge.bin").open("wb") as file:
+        file.truncate(1 << 43)  # 8 TB with no blocks
+    assert plan(opened(tiny)) == 1
+    assert "are needed" in capsys.readouterr().err
+    (tiny.root / "sets" / "cifar" / "huge.bin").unlink()
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("./sets/none", "there is no folder"),
+        (".", "holds the code itself"),
+        ("./sets/empty", "is empty"),
+        ("./sets/linked", "is a link"),
+    ],
+)
+def test_a_folder_that_cannot_be_sent_is_named(tiny: TinyProject, said: str, why: str) -> None:
+    (tiny.root / "sets" / "empty").mkdir()
+    (tiny.root / "sets" / "linked").mkdir()
+    (tiny.root / "sets" / "linked" / "a").symlink_to("/etc/hosts")
+    job = tiny.root / "job.yaml"
+    job.write_text(job.read_text().replace("./sets/cifar", said))
+    with pytest.raises(InputError, match=why):
+        opened(tiny)
+
+
+@pytest.mark.parametrize("said", ["[a]", "{../up: ./sets}", "{a: }", "{a: [b]}", "text"])
+def test_a_name_or_folder_that_is_none_is_one_sentence(tiny: TinyProject, said: str) -> None:
+    job = tiny.root / "job.yaml"
+    job.write_text(job.read_text().replace("{cifar: ./sets/cifar}", said))
+    with pytest.raises(InputError, match=r"such as data: \{cifar: ./data/cifar\}"):
+        opened(tiny)
+
+
+def test_no_room_names_what_to_type(tiny: TinyProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    from onbox.answers import data_folders
+
+    def full(*_: object) -> None:
+        raise NoRoomError("/disk: 1 MB are free, 9 MB are needed")
+
+    monkeypatch.setattr(data_folders.checked_copy, "check_room", full)
+    store_of_box = store(tiny)
+    from boxcar.shared.wire.data_asks import PrepareData
+
+    with pytest.raises(NoRoomError):
+        data_folders.prepare(store_of_box, PrepareData(True, "0a" * 32, (9_000_000,)))
+    assert not store_of_box.root.exists()
