@@ -36,11 +36,6 @@ def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in _ENDED
 
 
-def uid_of_owner(pod: Object) -> str:
-    owners = pod["metadata"].get("ownerReferences", [])
-    return str(owners[0]["uid"]) if owners else ""
-
-
 def scheduled(job: Object, pods: Sequence[Object]) -> Scheduled | None:
     """That the Job is to start its agent, and why it has not; None where it runs or has ended."""
     left = [pod for pod in pods if not has_ended(pod)]
@@ -67,19 +62,3 @@ def _reasons(pod: Object) -> Iterator[str]:
 def why_stuck(pod: Object) -> str:
     """Why it will not start by itself; "" where it may."""
     return next(iter(_reasons(pod)), "") if pod else ""
-
-
-def why_ended(pod: Object) -> str:
-    """`OOMKilled`, `Evicted`, or the exit code; "" where it has not ended."""
-    status = pod.get("status", {})
-    if not has_ended(pod):
-        return ""
-    if status.get("reason"):
-        return str(status["reason"])
-    for one in status.get("containerStatuses", []):
-        state = one.get("state", {}).get("terminated", {})
-        if state.get("reason") not in (None, "Error", "Completed"):
-            return str(state["reason"])
-        if state:
-            return f"exit code {state.get('exitCode')}"
-    return ""
