@@ -31,6 +31,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
 from onbox.agent import black_box, data_links, neighbours
 from onbox.agent.beat import Beat
+from onbox.agent.dead_mirrors import DeadMirrors
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
 from onbox.agent.live_metrics import LiveMetrics
@@ -139,6 +140,7 @@ class Agent:
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets, signs)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.set_up = SetUp(self.reporter, self.orders, beat)
+        self.mirrors = DeadMirrors(place, self.reporter.warn)
         self.releases = Releases(place, release, self.reporter, self.make_runner)
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
@@ -165,7 +167,12 @@ class Agent:
 
     def make_runner(self, where: Place, found: Release) -> Runner:
         wake = self.watch.wake
-        return Runner(where, found, self.reporter, self.orders, slots=self.slots, wake=wake)
+        return Runner(
+            *(where, found, self.reporter, self.orders),
+            slots=self.slots,
+            wake=wake,
+            mirrors=self.mirrors,
+        )
 
     def run(self) -> int:
         try:
@@ -473,6 +480,8 @@ class Agent:
                     return True
                 # What it left beside the code is moved away.
                 yield from self.loop.with_room(lambda: staging.set(cell, number))
+            if self.mirrors.is_awaited:
+                yield from self.loop.beside(self.mirrors.wait)
             if runner.place.plan.data:
                 yield from self.loop.beside(lambda: data_links.link_data(runner.place))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))

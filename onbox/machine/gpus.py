@@ -21,6 +21,7 @@ from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.sentence import _
 from onbox.machine import process
+from onbox.machine.xids import Xids
 
 TIMEOUT_S = 20.0
 # The devices of the driver; under WSL the other one. Without them nobody has to be asked.
@@ -124,18 +125,20 @@ def _smi_row(line: str) -> dict[str, Any]:
     return row
 
 
-def rows() -> list[dict[str, Any]]:
+def rows(xids: Xids | None = None) -> list[dict[str, Any]]:
     """Asks NVML here; a GPU that does not answer is a row that says why."""
     import pynvml
 
     try:
         pynvml.nvmlInit()
-        return [_row(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        xids = xids or Xids()
+        xids.look()
+        return [_row(index, xids) for index in range(pynvml.nvmlDeviceGetCount())]
     except pynvml.NVMLError:
         return []
 
 
-def _row(index: int) -> dict[str, Any]:
+def _row(index: int, xids: Xids) -> dict[str, Any]:
     import pynvml
 
     try:
@@ -151,17 +154,24 @@ def _row(index: int) -> dict[str, Any]:
             "memory_total_bytes": memory.total,
             "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
         }
-        return row | _health(handle)
+        xid = xids.last(index, handle)
+        return row | _health(handle) | ({"xid": xid} if xid is not None else {})
     except pynvml.NVMLError as error:
         return {"problem": words_of(error)}
 
 
 def follow(agent: int, every_s: float) -> None:
     """The rows as a line of JSON, again and again, while the agent lives and hears it."""
+    import pynvml
+
     process.die_with_parent()
+    xids = Xids()
+    with contextlib.suppress(pynvml.NVMLError):
+        pynvml.nvmlInit()
+        xids.listen()
     with contextlib.suppress(BrokenPipeError):
         while os.getppid() == agent:
-            print(json.dumps(rows()), flush=True)
+            print(json.dumps(rows(xids)), flush=True)
             time.sleep(every_s)
 
 
