@@ -49,6 +49,7 @@ def test_a_run_from_audit_to_down_leaves_only_the_claim(kube: KubeCluster, tmp_p
     assert (project.tier / "cells" / "one" / "manifest.json").exists()
 
 
+@pytest.mark.faults
 def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
     kube: KubeCluster, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_failed_cell_ends_its_job_and_is_not_tried_for_ever(
     assert "failed" in project.boxcar("status").out
 
 
+@pytest.mark.faults
 def test_an_answer_that_is_lost_after_its_effect_makes_no_second_job(
     kube: KubeCluster, tmp_path: Path
 ) -> None:
