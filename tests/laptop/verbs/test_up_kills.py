@@ -25,6 +25,7 @@ FAULTS = {
     "create": ("after 502", "cut after", "cut", "id 500", "before 503"),
     "list": ("before 500", "429 1", "cut"),
     "read": ("before 500", "cut"),
+    "stop": ("nothing", "before 500", "after 502", "cut", "429 1"),
     "end": ("nothing", "back", "after 502", "cut", "429 1"),
 }
 
@@ -119,7 +120,7 @@ def end_all(renter: Renter, dice: Any) -> int:
         return 0
     renter.mark_ended("box-a", "box-b")
     ids = "".join(f"{one['id']}\n" for one in sorted(up, key=lambda one: one["box"]))
-    hits = 0
+    hits = stop_all(renter, dice) if renter.server.name != "lambda" else 0
     for _ in range(2):
         if dice.random() < 0.7:
             renter.server.fault("end", dice.choice(FAULTS["end"]))
@@ -137,6 +138,23 @@ def end_all(renter: Renter, dice: Any) -> int:
     assert last.code == 0, last
     assert not {one["id"] for one in up} & renter.server.boxes.keys()
     (renter.project.results / "teardown.json").unlink()
+    return hits
+
+
+def stop_all(renter: Renter, dice: Any) -> int:
+    """`down --verb stop`, killed: what is called stopped is, and nothing is destroyed."""
+    there, ended = {*renter.server.boxes}, renter.server.calls("end")
+    if dice.random() < 0.7:
+        renter.server.fault("stop", dice.choice(FAULTS["stop"]))
+    hits = kill_one(renter, ["down", "--verb", "stop"], "", dice)
+    hold(renter)
+    teardown = json.loads((renter.project.results / "teardown.json").read_text())
+    by_box = {one["box"]: one for one in renter.records() if not one["gone_at"]}
+    called = {by_box[box]["id"] for box in teardown.get("stopped", {})}
+    called |= {one["id"] for one in by_box.values() if one["stopped_at"]}
+    assert all(renter.server.is_stopped(id) for id in called), "called stopped, and runs"
+    assert {*renter.server.boxes} == there and renter.server.calls("end") == ended
+    renter.server._faults.clear()
     return hits
 
 
