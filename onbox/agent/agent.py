@@ -502,7 +502,9 @@ class Agent:
         if early := self.reporter.ended_early(cell.name, number):
             text = str(heard(early.data) or "")
             verdict = classify.of_early_end(verdict, early.data["what"], text)
-            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell.name, number))
+            if verdict.failure == classify.STALL:
+                keep = lambda: black_box.keep_end(runner.place, cell.name, number)  # noqa: E731
+                yield from self.loop.beside(keep)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
