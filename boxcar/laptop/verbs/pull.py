@@ -139,8 +139,10 @@ def pull_cells(
         where = place.ssh.alias if isinstance(place, Remote) else place
         name = _("{place}: {n} {n:cell|cells}", place=where, n=n)
         names = {cell.cell for cell in portion.cells}
-        part = bar.part(sum(one.left_bytes for one in left if one.cell in names), name)
+        left_bytes = {one.cell: one.left_bytes for one in left if one.cell in names}
+        part = bar.part(sum(left_bytes.values()), name)
         came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
+        part.total = sum(left_bytes[cell] for cell in came)  # the others come each for itself
         part.end()
         return came
 
