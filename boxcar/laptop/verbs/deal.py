@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.fit import fitting, image_of, nearest
@@ -89,6 +89,7 @@ def make_deal(
     worst = most * len(wanted) * asked.hours_shown
     _check_balance(provider, worst, blockers, notes)
     _check_budget(project, worst, offers[0].currency, blockers)
+    _check_rate(project, most * len(wanted), offers[0].currency, blockers)
     if blockers:
         raise InputError(blockers)
     for each in notes:
@@ -181,6 +182,39 @@ def _check_budget(project: Project, worst: float, currency: str, blockers: list[
         )
 
 
+def _check_rate(project: Project, more: float, currency: str, blockers: list[Message]) -> None:
+    """Over all live boxes of this person, of any run: nobody adds up what ten projects bill."""
+    if project.job.max_rate is None:
+        return
+    most, named = units.price_of_text(project.job.max_rate)
+    live = [one for one in live_records(read_records()[0]) if one.currency == currency]
+    rate = sum(one.rate or one.most_rate for one in live)
+    at = project.job.at("max_rate")
+    if named != currency:
+        text = _(
+            "{job} is in {named}, and this would be billed in {currency}. Write it in {currency}",
+            job=at,
+            named=named,
+            currency=currency,
+        )
+        blockers.append(Message(text))
+    elif rate + more > most:
+        blockers.append(
+            Message(
+                _(
+                    "{job} is {most:g} {currency} an hour: {n} live {n:box|boxes} of yours may "
+                    "bill {rate:.2f} already, and this is {more:.2f} more. End some, or raise it",
+                    job=at,
+                    most=most,
+                    currency=currency,
+                    n=len(live),
+                    rate=rate,
+                    more=more,
+                )
+            )
+        )
+
+
 def _check_balance(
     provider: Provider, worst: float, blockers: list[Message], notes: list[str]
 ) -> None:
@@ -227,9 +261,10 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider, profile: Profile) ->
             hours=asked.hours_shown,
         ),
         _(
-            "image {image}; disk {disk} GB, which may never grow; CUDA {cuda} or newer",
+            "image {image}; CUDA {cuda} or newer; disk {disk} GB, which may never grow ({why})",
             image=deal.image.partition("@")[0] or _("the provider's own"),
             disk=deal.wish.disk_gb,
+            why=deal.wish.disk_because,
             cuda=deal.wish.cuda or "?",
         ),
         _(

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
@@ -23,6 +24,7 @@ from boxcar.laptop.providers.fit import (
 )
 from boxcar.laptop.providers.provider import Offer, Provider, Wish
 from boxcar.laptop.providers.rented_record import read_records
+from boxcar.laptop.tryout import passes
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
     SEMICOLON,
@@ -93,7 +95,10 @@ def market_of(
     project: Project, profile: Profile, provider: Provider, *, is_spot: bool, most: float | None
 ) -> tuple[Wish, list[Judged]]:
     """All that the provider offers, judged by what the job needs."""
-    wish = wish_of(project.job, image_of(profile, provider, project.root), is_spot=is_spot)
+    seen = passes.measured(project)
+    room_bytes = rules.room_of_box(project.plan, seen) if seen else None
+    image = image_of(profile, provider, project.root)
+    wish = wish_of(project.job, image, is_spot=is_spot, room_bytes=room_bytes)
     with show.waiting(_("asking {title}", title=provider.title)):
         listed = provider.offers(wish)
     now = timestamp.parse_utc(timestamp.utc_now())
