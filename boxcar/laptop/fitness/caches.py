@@ -14,7 +14,6 @@ from boxcar.shared.wire.facts import Facts
 
 # Of each library the variable for its cache, and where that is without it.
 _CACHES = {"HF_HOME": "~/.cache/huggingface", "TORCH_HOME": "~/.cache/torch"}
-_OWN = ".boxcar"
 
 
 def judge_caches(
@@ -48,8 +47,9 @@ def judge_caches(
 
 
 def _home(facts: Facts) -> str | None:
+    """The secrets lie in a hidden folder of it."""
     folder = PurePosixPath(facts.places.credentials.path)
-    return str(folder.parent) if folder.name == _OWN else None
+    return str(folder.parent) if folder.name.startswith(".") else None
 
 
 def _tier_of(at: str, profile: Profile) -> str | None:
