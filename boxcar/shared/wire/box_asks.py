@@ -155,6 +155,24 @@ class EndItself(Question[EndsItself], name="end_itself"):
     is_look: bool = field(default=False, metadata=SILENT)
 
 
+@dataclass(frozen=True)
+class DeadlineKept:
+    """`problem`: why nothing on the box ends it; null where a deadline lies on it."""
+
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class KeepDeadline(Question[DeadlineKept], name="deadline"):
+    """The box is to stop itself by its own key, reversibly, when nothing has moved there for
+    `quiet_s`, or `most_s` from now. One that has a deadline keeps it as it is.
+    """
+
+    provider: Annotated[str, one_of(VAST, RUNPOD)]
+    quiet_s: Count
+    most_s: Count
+
+
 # --- before a launch
 
 
