@@ -47,7 +47,7 @@ from onbox.agent.settler import Settler
 from onbox.agent.slots import Slot, Slots, slot_of_start
 from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
-from onbox.judging.verdict import Action
+from onbox.judging.verdict import Action, Verdict
 from onbox.machine import gpus, process, room_wait
 from onbox.machine.credentials import BoxSecrets
 from onbox.machine.place import Place
@@ -499,10 +499,7 @@ class Agent:
             neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
-        if early := self.reporter.ended_early(cell.name, number):
-            text = str(heard(early.data) or "")
-            verdict = classify.of_early_end(verdict, early.data["what"], text)
-            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell.name, number))
+        verdict = yield from self.of_early_end(runner, cell.name, number, verdict)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
@@ -516,3 +513,15 @@ class Agent:
             doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
         return (yield from self.outcome.conclude(cell, number, done, verdict, warnings))
+
+    def of_early_end(
+        self, runner: Runner, cell: str, number: int, verdict: Verdict
+    ) -> Steps[Verdict]:
+        """Where this agent, or one before, has ended the attempt: for that reason."""
+        early = self.reporter.ended_early(cell, number)
+        if early is None:
+            return verdict
+        verdict = classify.of_early_end(verdict, early.data["what"], heard(early.data) or "")
+        if verdict.failure == classify.STALL:
+            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell, number))
+        return verdict

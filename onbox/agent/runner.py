@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from boxcar.shared import paths
-from boxcar.shared.cell import cell_line, said, terms
+from boxcar.shared.cell import cell_line, launch, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
@@ -105,7 +105,8 @@ class Runner:
             "cfg": stored.cfg,
             "epochs": said.epochs(place.plan, cell),
         }
-        line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
+        ranks = 1 if spec.launcher == launch.PYTHON else spec.ranks * spec.nodes
+        line |= {"nproc": ranks, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         line |= {"slot": slot.number or None, "gpus": list(slot.gpus) or None}
         share = self._slots.share(slot)

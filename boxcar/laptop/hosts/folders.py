@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.hosts import by_rsync, by_tar
 from boxcar.laptop.hosts.by_rsync import NoRsyncThere
 from boxcar.laptop.hosts.connection import TRIES, pause_s
@@ -94,6 +95,7 @@ def send_folder(
 
     def hear(size_bytes: int) -> None:
         nonlocal told
+        side_by_side.end_if_given_up()
         told += size_bytes > 0
         on_bytes(size_bytes)
 
@@ -162,6 +164,11 @@ def _go_on(place: Path | Remote, move: Callable[[], None], moved: Callable[[], i
     """
     before, left, cut = moved(), 0, None
     while True:
+        side_by_side.end_if_given_up()  # Ctrl-C ends ssh too, and looks like a line that was cut
+        if cut:
+            assert isinstance(place, Remote)
+            said = _("{alias}: the connection was lost; the copy continues", alias=place.ssh.alias)
+            _tell_once(place, said)
         try:
             return move()
         except Unreachable as error:
@@ -173,9 +180,6 @@ def _go_on(place: Path | Remote, move: Callable[[], None], moved: Callable[[], i
             before = max(before, now)
             if left < 1:
                 raise cut from None
-        assert isinstance(place, Remote)
-        said = _("{alias}: the connection was lost; the copy continues", alias=place.ssh.alias)
-        _tell_once(place, said)
         time.sleep(pause_s(TRIES - left))
 
 

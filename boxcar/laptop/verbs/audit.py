@@ -24,6 +24,7 @@ from boxcar.laptop.fitness import (
     rules,
     tier_check,
 )
+from boxcar.laptop.fitness.caches import judge_caches
 from boxcar.laptop.fitness.mirrors import MIRRORS, judge_mirrors
 from boxcar.laptop.fitness.requirements import AskedPackages
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
@@ -151,6 +152,11 @@ def _data(site: Site, boxes: list[str], *, reads_data: bool) -> list[Row]:
         Row(box, data_on_boxes.WHAT, "warn", unknown, message_of(why).text)
         for box, why in errors.items()
     ]
+
+
+def _caches(site: Site, report: Report) -> list[Row]:
+    env = {**site.plan.env, **site.plan.job_env}
+    return list(judge_caches(report.facts, site.project.profile, env))
 
 
 def _beside(site: Site, report: Report) -> list[Row]:
@@ -368,6 +374,7 @@ _NAMES = {
     "processes": mark("processes"),
     "mirror": mark("mirror"),
     "driver": mark("driver"),
+    "cache": mark("cache"),
     "versions alike": mark("versions alike"),
     "host name": mark("host name"),
     "data tier": mark("data tier"),

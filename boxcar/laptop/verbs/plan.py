@@ -14,7 +14,7 @@ from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES, open_site
 from boxcar.laptop.project import data_of_job, dealt_queues, idle_end, launches, profile_choice
-from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
+from boxcar.laptop.project.cells_at_once import cells_at_once, named_gpus, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
@@ -269,7 +269,7 @@ def _memory(project: Project) -> Iterator[Sentence]:
     plan, wish = project.plan, project.job.resources.gpu
     if not (plan.gpus_per_cell or plan.slots) or not (seen := passes.measured(project)):
         return
-    known = wish.count.least if wish and wish.count else 0
+    known = wish.count.least if wish and wish.count else len(named_gpus(plan) or ())
     cells = cells_at_once(plan, known) or 1
     if seen.memory_bytes:
         yield _(
