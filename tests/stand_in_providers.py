@@ -128,6 +128,9 @@ class StandIn:
         self._count += 1
         return str(self._count)
 
+    def is_stopped(self, id: str) -> bool:
+        return self.boxes[id].state.casefold() == "exited"
+
     def add(self, box: Box) -> Box:
         self.boxes[box.id] = self.ever[box.id] = box
         return box

@@ -40,6 +40,7 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs import send_data
 from boxcar.laptop.verbs.next_step import before_launch, has_begun, next_step
+from boxcar.laptop.verbs.spending import say_open_orders
 from boxcar.shared import state, timestamp
 from boxcar.shared.errors import (
     BoxcarError,
@@ -99,6 +100,8 @@ def audit(
             view = look_at_run(site, timestamp.utc_now())
             report = of_run(site, view, boxes=boxes, is_thorough=True, reads_data=reads_data)
         present(site, report, _then(site, view), as_json=as_json)
+        if not as_json:
+            say_open_orders()
         return 1 if report.is_refused else 0
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from boxcar.laptop.common import show
 from boxcar.laptop.common.near import no_choice, no_such, the_run
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.teardown import meters
 from boxcar.laptop.view.report import as_text, gather, report_page
 from boxcar.laptop.view.report.run_report import Asked, Report
 from boxcar.laptop.view.report.table import Row, Table, fold_notes
@@ -66,6 +67,8 @@ def _show(project: Project, made: Report) -> None:
         show.say(said)
     path = report_page.write_page(project, made, show.language())
     show.say(_("written: {file}", file=path))
+    for row in meters.meter_rows(meters.open_meters_of(project, project.results)):
+        show.alarm(row)
 
 
 def _row(shown: Table, row: Row) -> list[str]:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from boxcar.laptop.common import show
 from boxcar.laptop.news.once import tell_once
 from boxcar.laptop.places.site import Site
+from boxcar.laptop.providers.rented_record import read_records
+from boxcar.laptop.providers.whose import open_orders
 from boxcar.laptop.run import budget
 from boxcar.laptop.run.budget import Budget
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
@@ -16,7 +18,7 @@ from boxcar.laptop.run.view import RunView
 from boxcar.laptop.teardown.countdowns import near_countdowns
 from boxcar.laptop.teardown.meters import open_meters_of
 from boxcar.laptop.view.run_rows import left_by_queue
-from boxcar.shared.errors import Command, InputError
+from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.sentence import _
 
 
@@ -75,3 +77,14 @@ def begin_until_of_launch(site: Site, view: RunView) -> str | None:
                 Command("cost"),
             )
     return budget.begin_until(found, view.at)
+
+
+def say_open_orders() -> None:
+    """Boxes that may bill with nobody at work on them, by the records here: nobody is asked."""
+    if n := len(open_orders(read_records()[0])):
+        said = _(
+            "{n} {n:box that you rented is|boxes that you rented are} in no run that goes on, and "
+            "may bill. To look",
+            n=n,
+        )
+        show.alarm(Message(said, Command("orphans")))

@@ -13,8 +13,6 @@ from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.providers.rented_record import read_records
-from boxcar.laptop.providers.whose import open_orders
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
@@ -180,13 +178,7 @@ def _say_open_ends(site: Site) -> None:
         show.say(message)
     for message in meters.meter_rows(meters.open_meters(site.project, teardown)):
         show.alarm(message)
-    if (n := len(open_orders(read_records()[0]))) > 0:
-        said = _(
-            "{n} {n:box that you rented is|boxes that you rented are} in no run that goes on, and "
-            "may bill. To look",
-            n=n,
-        )
-        show.alarm(Message(said, Command("orphans")))
+    spending.say_open_orders()
 
 
 def _open_meters(site: Site) -> tuple[meters.OpenMeter, ...]:

@@ -35,8 +35,10 @@ from boxcar.laptop.providers.rented_record import RentedBox, write_record
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.meters import open_meters
 from boxcar.laptop.verbs.down import down
+from boxcar.laptop.verbs.report import report
 from boxcar.laptop.verbs.status import status
 from boxcar.laptop.verbs.verify import verify
+from boxcar.laptop.view.report.run_report import Asked
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic, digest, lock
 from boxcar.shared.errors import InputError, MayStillBillError, TemporaryError
@@ -599,6 +601,8 @@ def test_a_box_ends_itself_for_good_once_its_id_was_typed(
     now = vast.far.teardown
     assert now.to_destroy == {"box-a": "28000023"} and list(now.off) == ["box-a"]
     assert [one.box for one in open_meters(vast.far.project, now)] == ["box-b"], "nobody typed it"
+    report(vast.far.project, Asked(("tiny",)))
+    assert "box-b: may still bill" in capsys.readouterr().err, "a report is read long after"
 
 
 def test_an_approval_by_digest_covers_verb_and_ids(

@@ -81,6 +81,8 @@ def test_after_an_unclear_answer_it_looks_and_asks_for_no_second_box(renter, kin
         [record] = renter.records()
         assert not record["id"] and not record["missing_at"], "the intent stays"
         assert "orphans" in renter.type("status").err
+        here = renter.project.boxcar("audit", "-p", "local", env=renter.env)
+        assert "1 box that you rented is in no run" in here.err
         again = renter.up("--boxes", "1").ended(0)
         assert "never listed" in again.err and len(renter.server.boxes) == 1
 
