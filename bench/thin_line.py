@@ -24,6 +24,7 @@ FILES, FILE_BYTES = 75, 8_800  # 0.65 MB of code
 _TESTS = Path(__file__).resolve().parents[1] / "tests"
 _PROXY = Path(__file__).with_name("thin_line_proxy.py")
 _BOX = "box-a"
+_CELL = "queue_1-1"  # as `add_cells` names it
 # The box is made for this measurement, and gets a new key each time.
 SSH = ["ssh", "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-q"]
 
@@ -104,6 +105,7 @@ def _launches(project: Any, counts: Path) -> list[Row]:
     same = measured(counts, lambda: project.launch().ended(0))
     project.wait_for_agents()
     look = measured(counts, lambda: project.boxcar("status").ended(0))
+    tail = measured(counts, lambda: project.boxcar("logs", _CELL).ended(0))
     bare = measured(counts, lambda: subprocess.run([*SSH, _BOX, "true"], check=True))
     hand, true = "rsync -a and ssh by hand", "ssh true"
     return [
@@ -119,6 +121,8 @@ def _launches(project: Any, counts: Path) -> list[Row]:
         Row("launch, nothing changed", same[0], "s"),
         Row("status, turns", look[2], "", bare[2], true),
         Row("status", look[0], "s", bare[0], true, most_ratio=1.1),
+        Row("logs, turns", tail[2], "", bare[2], true),
+        Row("logs", tail[0], "s", bare[0], true, most_ratio=1.1),
     ]
 
 

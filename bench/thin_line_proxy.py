@@ -2,7 +2,8 @@
 
 All connections share one rate in each direction, as those of a person do, whichever box they lead
 to. COUNTS is a file with the bytes that went up and down and the turns: how often the laptop spoke
-after the box had. SIGUSR1 cuts every connection; SIGUSR2 begins and ends a silence, in which
+after the box had, and had nothing under way. While it sends, a box acknowledges what has come, and
+nobody waits for that. SIGUSR1 cuts every connection; SIGUSR2 begins and ends a silence, in which
 nothing moves and nobody is told.
 """
 
@@ -72,7 +73,7 @@ async def pump(
     try:
         while chunk := await reader.read(CHUNK_BYTES):
             if said[0] is not up:
-                line.turns += up
+                line.turns += up and loop.time() > line.free_at[0] + line.delay_s
                 said[0] = up
             await queue.put((await line.carry(up, chunk), chunk))
     except OSError:

@@ -5,6 +5,7 @@ attempt  run one attempt at one cell, as SPEC says it (what run_one.sh becomes)
 deliver  send the webhooks that a queue's agent could not deliver any more
 linger   the same in the background, for a day at most; an agent leaves it behind
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
+deadline  have a box that `up` rented stop itself when nothing moves there
 idle-end  have the box stop itself once it is through with its cells; an agent leaves it behind
 resume   start again what ran on this box when it went down
 gpus     what NVML says of the GPUs, as JSON
@@ -145,6 +146,14 @@ def _end_itself(words: argparse.Namespace) -> int:
     return end_itself.call_provider(words.record, words.provider, words.ending, os.environ)
 
 
+def _deadline(words: argparse.Namespace) -> int:
+    from boxcar.shared import paths
+    from onbox import deadline
+
+    data_dir = paths.on_box(words.data_dir)
+    return deadline.run(words.mark, words.provider, words.quiet_s, words.most_s, data_dir)
+
+
 def _credentials_path() -> Path | None:
     from boxcar.shared import paths
     from boxcar.shared.environment import CREDENTIALS
@@ -190,6 +199,13 @@ def _parser() -> argparse.ArgumentParser:
     own_end.add_argument("provider")
     own_end.add_argument("ending", metavar="VERB", help="stop or destroy")
     own_end.set_defaults(verb=_end_itself)
+    deadline = verbs.add_parser("deadline", help="stop this box when nothing moves on it")
+    deadline.add_argument("mark", type=Path, help="the file that it holds; without it it ends")
+    deadline.add_argument("provider")
+    deadline.add_argument("quiet_s", type=float)
+    deadline.add_argument("most_s", type=float)
+    deadline.add_argument("data_dir")
+    deadline.set_defaults(verb=_deadline)
     return parser
 
 

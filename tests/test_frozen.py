@@ -41,7 +41,7 @@ VERBS = {
     "sentinel": "",
     "report": "profile p job to metric baseline sort run incomplete all json",
     "export": "profile p job to out run incomplete json",
-    "down": "profile p job abandon gone because approve rotated seen-off all json",
+    "down": "profile p job abandon gone because approve rotated seen-off verb all json",
     "orphans": "end json",
     "offers": "profile p job spot max-price json",
     "up": "profile p job boxes max-price hours spot approve replace",

@@ -40,7 +40,7 @@ LEVELS = {
         ("queue",),
         ("checkpoint",),
         ("agent", "answers"),
-        ("after_reboot", "idle_end"),
+        ("after_reboot", "deadline", "idle_end"),
         ("__main__",),
         ("begin",),
     ),

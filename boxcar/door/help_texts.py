@@ -233,6 +233,9 @@ FLAGS = {
     "down.approve": mark("approve the receipt with this digest, instead of typing the run's name"),
     "down.rotated": mark("this credential has been replaced, since its box was given up"),
     "down.seen-off": mark("you saw in the console that this box ended and bills no more"),
+    "down.verb": mark(
+        "stop: have the provider stop the boxes instead of destroying them; their disks bill"
+    ),
     "move.cell": mark("the cell to move"),
     "move.queue": mark("the queue to move it to"),
     "move.gone": mark("the cell's box is gone for good; needs --because"),

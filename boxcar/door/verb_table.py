@@ -188,7 +188,7 @@ _TABLE = (
     Verb("down", "end", LAUNCHED,
          (*_RUN, Flag("abandon", MANY), _GONE, Flag("because", MANY, takes="TEXT"),
           Flag("approve", takes="DIGEST"), Flag("rotated", MANY),
-          Flag("seen-off", MANY, takes="BOX"), ALL, JSON),
+          Flag("seen-off", MANY, takes="BOX"), Flag("verb"), ALL, JSON),
          ("down", "down --abandon seg_baseline --because 'no memory at any batch size'",
           "down --seen-off box-a")),
     Verb("orphans", "end", NOTHING, (Flag("end", takes="ID"), JSON),

@@ -238,6 +238,11 @@ class ScratchPaths:
         """The same of a box that was through with its cells."""
         return self.root / "idle-end.json"
 
+    @property
+    def deadline(self) -> Path:
+        """Held by what stops the box when nothing moves there."""
+        return self.root / "deadline"
+
     def started(self) -> list[str]:
         """The queues that have such a record."""
         found = sorted(path.stem for path in self.root.glob("start-*.json"))

@@ -31,6 +31,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
 from onbox.agent import black_box, data_links, neighbours
 from onbox.agent.beat import Beat
+from onbox.agent.dead_mirrors import DeadMirrors
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
 from onbox.agent.live_metrics import LiveMetrics
@@ -46,7 +47,7 @@ from onbox.agent.settler import Settler
 from onbox.agent.slots import Slot, Slots, slot_of_start
 from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
-from onbox.judging.verdict import Action
+from onbox.judging.verdict import Action, Verdict
 from onbox.machine import gpus, process, room_wait
 from onbox.machine.credentials import BoxSecrets
 from onbox.machine.place import Place
@@ -139,6 +140,7 @@ class Agent:
         beat = Beat(place, LiveMetrics(place, self.reporter.warn_once), secrets, signs)
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.set_up = SetUp(self.reporter, self.orders, beat)
+        self.mirrors = DeadMirrors(place, self.reporter.warn)
         self.releases = Releases(place, release, self.reporter, self.make_runner)
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
@@ -165,7 +167,12 @@ class Agent:
 
     def make_runner(self, where: Place, found: Release) -> Runner:
         wake = self.watch.wake
-        return Runner(where, found, self.reporter, self.orders, slots=self.slots, wake=wake)
+        return Runner(
+            *(where, found, self.reporter, self.orders),
+            slots=self.slots,
+            wake=wake,
+            mirrors=self.mirrors,
+        )
 
     def run(self) -> int:
         try:
@@ -473,6 +480,8 @@ class Agent:
                     return True
                 # What it left beside the code is moved away.
                 yield from self.loop.with_room(lambda: staging.set(cell, number))
+            if self.mirrors.is_awaited:
+                yield from self.loop.beside(self.mirrors.wait)
             if runner.place.plan.data:
                 yield from self.loop.beside(lambda: data_links.link_data(runner.place))
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
@@ -490,10 +499,7 @@ class Agent:
             neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
-        if early := self.reporter.ended_early(cell.name, number):
-            text = str(heard(early.data) or "")
-            verdict = classify.of_early_end(verdict, early.data["what"], text)
-            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell.name, number))
+        verdict = yield from self.of_early_end(runner, cell.name, number, verdict)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
         if done and not looked.changed and ended_well.is_worth_a_look(done, verdict):
@@ -507,3 +513,15 @@ class Agent:
             doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
         return (yield from self.outcome.conclude(cell, number, done, verdict, warnings))
+
+    def of_early_end(
+        self, runner: Runner, cell: str, number: int, verdict: Verdict
+    ) -> Steps[Verdict]:
+        """Where this agent, or one before, has ended the attempt: for that reason."""
+        early = self.reporter.ended_early(cell, number)
+        if early is None:
+            return verdict
+        verdict = classify.of_early_end(verdict, early.data["what"], heard(early.data) or "")
+        if verdict.failure == classify.STALL:
+            yield from self.loop.beside(lambda: black_box.keep_end(runner.place, cell, number))
+        return verdict

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from boxcar.shared import paths
-from boxcar.shared.cell import cell_line, said, terms
+from boxcar.shared.cell import cell_line, launch, said, terms
 from boxcar.shared.cell.cell_line import CellLine
 from boxcar.shared.cell.said import SaidCell
 from boxcar.shared.disk import lock
@@ -30,6 +30,7 @@ from boxcar.shared.files.release import RUN_ONE, Release
 from boxcar.shared.news import text
 from boxcar.shared.process import end_reason, exit_codes
 from boxcar.shared.sentence import _
+from onbox.agent.dead_mirrors import DeadMirrors
 from onbox.agent.early_end import EarlyEnd
 from onbox.agent.orders import Orders
 from onbox.agent.slots import Slot, Slots
@@ -63,8 +64,10 @@ class Runner:
         *,
         slots: Slots,
         wake: Callable[[], None],
+        mirrors: DeadMirrors | None = None,
     ) -> None:
         """`wake` ends the loop's wait: an attempt has ended."""
+        self._mirrors_of_env = mirrors
         self._place = place
         self._release = release
         self._reporter = reporter
@@ -102,7 +105,8 @@ class Runner:
             "cfg": stored.cfg,
             "epochs": said.epochs(place.plan, cell),
         }
-        line |= {"nproc": spec.ranks * spec.nodes, "saying": self.lines.saying(cell)}
+        ranks = 1 if spec.launcher == launch.PYTHON else spec.ranks * spec.nodes
+        line |= {"nproc": ranks, "saying": self.lines.saying(cell)}
         line |= {"resumes": what.has_checkpoint or None}
         line |= {"slot": slot.number or None, "gpus": list(slot.gpus) or None}
         share = self._slots.share(slot)
@@ -124,6 +128,7 @@ class Runner:
         """What this attempt runs, and where."""
         place, release = self._place, self._place.release.name
         plan, box = place.plan, place.plan.box(place.box)
+        env = self._mirrors_of_env.without(what.env) if self._mirrors_of_env else what.env
         return AttemptSpec(
             run=plan.run,
             cell=cell.name,
@@ -131,7 +136,7 @@ class Runner:
             release=release,
             launcher=what.launcher,
             words=what.words,
-            env=self._slots.env(slot, what.env),
+            env=self._slots.env(slot, env),
             ranks=what.nproc or len(slot.gpus) or gpus.count() or 1,
             nodes=what.nodes,
             python=paths.program_on_box(plan.training_python),

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from boxcar.shared import paths
@@ -22,11 +23,12 @@ from boxcar.shared.environment import CREDENTIALS
 from boxcar.shared.files.plan import HELD_PACKAGES, Plan
 from boxcar.shared.files.release import CODE
 from boxcar.shared.sentence import _
+from onbox.agent import dead_mirrors
 from onbox.agent.beat import Beat
 from onbox.agent.orders import Orders
 from onbox.agent.outcome import StopQueue
 from onbox.agent.runner import Steps
-from onbox.machine import secret_env
+from onbox.machine import mirrors, secret_env
 from onbox.machine.place import Place
 from onbox.machine.set_up_marks import digest_of, is_done, mark_done
 from onbox.queue.reporter import Reporter
@@ -87,7 +89,8 @@ class SetUp:
     def _run(self, place: Place, asked: str, code: Path, held: int) -> Steps[bool]:
         log, began = _log(place, asked), time.monotonic()
         self._reporter.say("setup.started", log=str(log))
-        child = self._start(place, code, log, held)
+        environ = yield from self._environ(place, code)
+        child = self._start(place, code, log, held, environ)
         until = began + place.plan.setup_time_s
         while child.poll() is None and not self._orders.is_to_end and time.monotonic() < until:
             yield
@@ -106,7 +109,21 @@ class SetUp:
         self._reporter.say("setup.done", seconds=round(time.monotonic() - began, 1))
         return True
 
-    def _start(self, place: Place, code: Path, log: Path, held: int) -> subprocess.Popen[bytes]:
+    def _environ(self, place: Place, code: Path) -> Steps[dict[str, str]]:
+        """That of a cell, without a mirror that is dead from here, which is said."""
+        found = _environment(place, code)
+        python = paths.program_on_box(place.plan.training_python)
+        with ThreadPoolExecutor(1) as executor:
+            trying = executor.submit(mirrors.try_mirrors, python, "", found, has_pip=True)
+            while not trying.done():
+                yield
+        for text in dead_mirrors.told(trying.result()):
+            self._reporter.warn("mirror_dead", text)
+        return mirrors.without_dead(found, trying.result())
+
+    def _start(
+        self, place: Place, code: Path, log: Path, held: int, environ: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         versions = log.with_suffix(".held")
         versions.write_bytes(b"")
         commands = "\n".join(map(shlex.join, set_up_commands(place.plan, versions)))
@@ -115,7 +132,7 @@ class SetUp:
             return subprocess.Popen(
                 ["bash", "-e", "-c", commands],
                 cwd=code,
-                env=_environment(place, code),
+                env=dict(environ),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,

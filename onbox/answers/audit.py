@@ -24,9 +24,17 @@ from boxcar.shared.errors import DamagedError, reason_of, words_of
 from boxcar.shared.files import codec
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
-from boxcar.shared.wire.facts import Facts, Folder, Folders, Gpu, HasRun, TrainingPython
+from boxcar.shared.wire.facts import (
+    Facts,
+    Folder,
+    Folders,
+    Gpu,
+    HasRun,
+    Mirror,
+    TrainingPython,
+)
 from boxcar.shared.wire.question import RunOnBox
-from onbox.machine import gauges, gpus, interpreter, process
+from onbox.machine import gauges, gpus, interpreter, mirrors, process
 
 _SHM = Path("/dev/shm")
 _TOOLS = ("tmux", "setsid", "rsync", "nvidia-smi")
@@ -61,6 +69,7 @@ def answer(question: box_asks.Audit, run: RunOnBox) -> Facts:
         shm_size_bytes=shm.get("size_bytes"),
         shm_free_bytes=shm.get("free_bytes"),
         cpu_quota_cores=gauges.cpu_quota_cores(),
+        mirrors=_mirrors(question),
         **gauges.process_room(),
     )
 
@@ -160,6 +169,18 @@ def _training(question: box_asks.Audit, *, has_gpus: bool) -> TrainingPython:
         return codec.decode(TrainingPython, facts, python)
     except DamagedError as error:  # what it printed was another program's
         return TrainingPython(problem=words_of(error))
+
+
+def _mirrors(question: box_asks.Audit) -> tuple[Mirror, ...]:
+    if not (question.env or question.has_pip):
+        return ()  # who asks knows of none
+    tried = mirrors.try_mirrors(
+        paths.program_on_box(question.training_python),
+        question.hook,
+        question.env,
+        has_pip=question.has_pip,
+    )
+    return tuple(Mirror(one.name, one.url, one.problem) for one in tried)
 
 
 def _bash() -> str | None:

@@ -43,6 +43,7 @@ MODULES: dict[type[Question[Any]], str] = {
     box_asks.SeeOthers: "onbox.answers.others",
     box_asks.End: "onbox.answers.end",
     box_asks.EndItself: "onbox.answers.end",
+    box_asks.KeepDeadline: "onbox.answers.end",
     box_asks.Audit: "onbox.answers.audit",
     box_asks.TierProbe: "onbox.answers.tier_check",
     run_asks.Repair: "onbox.answers.repair",

@@ -12,6 +12,7 @@ from typing import Any
 
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.triage.xids import is_of_card
 
 HOLD_S = 120.0
 # A rate is told by what changed in this time, and no sooner.
@@ -148,6 +149,14 @@ def _card(index: int, card: Reading, *, is_idle: bool) -> dict[str, Sentence]:
             n=errors,
         )
         found[f"gpu_ecc_{index}"] = text
+    if (xid := card.get("xid")) is not None and is_of_card(xid):
+        text = _(
+            "GPU {index}: the driver reports Xid {xid}, an error of the card itself: restart the "
+            "box, and take another one if it comes again",
+            index=index,
+            xid=xid,
+        )
+        found[f"gpu_xid_{index}"] = text
     used = card.get("memory_used_bytes", 0)
     if is_idle and used >= STRANGE_BYTES:
         text = _(

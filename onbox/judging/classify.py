@@ -63,7 +63,7 @@ PREEMPTED, GONE = "EXIT85", "GONE"
 # 85 that nobody had asked for, with nothing to go on from; and a launcher's 0 that proves nothing.
 UNASKED, RANKS_ALIVE = "UNASKED", "RANKS-ALIVE"
 # Ended by the agent, as the job asks for.
-STALL, NOT_A_NUMBER = "STALLED", "NAN"
+STALL, NOT_A_NUMBER = "STALLED", "NAN-METRIC"
 NOTHING_SEEN = Evidence()
 _LAST_ERROR = re.compile(r"^(?:\[rank\d+\]:\s*)?([\w.]*(?:Error|Exception|Interrupt)\b.*)$", re.M)
 # How boxcar.training reports one; what is merely slow goes on.

@@ -66,20 +66,31 @@ def first_environment(path: Path = Path("/proc/1/environ")) -> dict[str, str]:
 
 def begin_own_end(path: Path, provider: str, verb: str, found: Mapping[str, str]) -> str:
     """Start the child that calls the provider, with what it needs of `found`; since when (UTC)."""
-    names, begun_at = OWN[provider], timestamp.utc_now()
-    atomic.make_folder(path.parent)
-    keep_own_end(path, OwnEnd(verb, begun_at))
-    wanted = (names.id, names.key, names.url, "PATH", "HOME")
-    environ = {name: found[name] for name in wanted if name in found}
-    start_child([str(path), provider, verb], environ)
+    begun_at = keep_begin(path, verb)
+    start_child(["end-itself", str(path), provider, verb], of_provider(provider, found))
     return begun_at
 
 
+def keep_begin(path: Path, verb: str) -> str:
+    """Written before the call."""
+    begun_at = timestamp.utc_now()
+    atomic.make_folder(path.parent)
+    keep_own_end(path, OwnEnd(verb, begun_at))
+    return begun_at
+
+
+def of_provider(provider: str, found: Mapping[str, str]) -> dict[str, str]:
+    """What a call needs of the box's environment."""
+    names = OWN[provider]
+    wanted = (names.id, names.key, names.url, "PATH", "HOME")
+    return {name: found[name] for name in wanted if name in found}
+
+
 def start_child(words: list[str], environ: Mapping[str, str]) -> None:
-    """`onbox end-itself`, in a session of its own: it outlives this answer, and its connection."""
+    """`onbox VERB ...`, in a session of its own: it outlives this answer, and its connection."""
     nowhere = subprocess.DEVNULL
     subprocess.Popen(
-        [sys.executable, "-I", "-S", sys.argv[0], "end-itself", *words],
+        [sys.executable, "-I", "-S", sys.argv[0], *words],
         env=dict(environ),
         stdin=nowhere,
         stdout=nowhere,

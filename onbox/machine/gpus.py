@@ -7,6 +7,7 @@ may hang whoever asks it.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
@@ -21,6 +22,7 @@ from boxcar.shared.cell import visible_gpus
 from boxcar.shared.errors import DamagedError, words_of
 from boxcar.shared.sentence import _
 from onbox.machine import process
+from onbox.machine.xids import Xids
 
 TIMEOUT_S = 20.0
 # The devices of the driver; under WSL the other one. Without them nobody has to be asked.
@@ -124,18 +126,20 @@ def _smi_row(line: str) -> dict[str, Any]:
     return row
 
 
-def rows() -> list[dict[str, Any]]:
+def rows(xids: Xids | None = None) -> list[dict[str, Any]]:
     """Asks NVML here; a GPU that does not answer is a row that says why."""
     import pynvml
 
     try:
         pynvml.nvmlInit()
-        return [_row(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        xids = xids or Xids()
+        xids.look()
+        return [_row(index, xids) for index in range(pynvml.nvmlDeviceGetCount())]
     except pynvml.NVMLError:
         return []
 
 
-def _row(index: int) -> dict[str, Any]:
+def _row(index: int, xids: Xids) -> dict[str, Any]:
     import pynvml
 
     try:
@@ -151,18 +155,32 @@ def _row(index: int) -> dict[str, Any]:
             "memory_total_bytes": memory.total,
             "temperature_c": pynvml.nvmlDeviceGetTemperature(handle, 0),
         }
-        return row | _health(handle)
+        xid = xids.last(index, handle)
+        return row | _health(handle) | ({"xid": xid} if xid is not None else {})
     except pynvml.NVMLError as error:
         return {"problem": words_of(error)}
 
 
 def follow(agent: int, every_s: float) -> None:
     """The rows as a line of JSON, again and again, while the agent lives and hears it."""
+    import pynvml
+
     process.die_with_parent()
+    xids = Xids()
+    with contextlib.suppress(pynvml.NVMLError):
+        pynvml.nvmlInit()
+        xids.listen()
+    _give_memory_back()
     with contextlib.suppress(BrokenPipeError):
         while os.getppid() == agent:
-            print(json.dumps(rows()), flush=True)
+            print(json.dumps(rows(xids)), flush=True)
             time.sleep(every_s)
+
+
+def _give_memory_back() -> None:
+    """Compiling NVML's library, which a zip holds as text, takes 9 MB that glibc keeps else."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 # Bits of NVML's clocks event reasons under which a card is slower than it should be. A software

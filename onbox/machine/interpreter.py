@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,30 +70,37 @@ def look_at_python(python: str, hook: str = "", requirements: Sequence[str] = ()
     """`path`, `version`, `packages` and the `requirements` that were asked about (name: version or
     None); or `problem`, a sentence.
     """
-    return _ask(python, hook, _LOOK, LOOK_TIMEOUT_S, requirements)
+    return ask(python, hook, _LOOK, LOOK_TIMEOUT_S, requirements)
 
 
 def cuda(python: str, hook: str = "") -> dict[str, Any]:
     """`has_cuda`, the `cuda` and the architectures that torch was built for, and the
     `capabilities` of the cards; or `problem`.
     """
-    return _ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
+    return ask(python, hook, _CUDA, CUDA_TIMEOUT_S)
 
 
 def proxies(hook: str) -> dict[str, str]:
     """The proxies that the hook sets, as variables: its agent reaches the network by them."""
-    found = _ask(sys.executable, hook, _PROXIES, LOOK_TIMEOUT_S)
+    found = ask(sys.executable, hook, _PROXIES, LOOK_TIMEOUT_S)
     return {name: value for name, value in found.items() if name.lower().endswith("_proxy")}
 
 
-def _ask(
-    python: str, hook: str, code: str, timeout_s: float, words: Sequence[str] = ()
+def ask(
+    python: str,
+    hook: str,
+    code: str,
+    timeout_s: float,
+    words: Sequence[str] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
+    """The JSON object that `code` prints last, or `problem`; `environ`: what is beside ours."""
     command = after_hook(hook)
     command += [str(Path(python).expanduser()), "-c", code, *words]
     # Files: a daemon that the hook leaves behind would hold a pipe open for ever.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        ended = _run(command, out.fileno(), err.fileno(), timeout_s)
+        ended = _run(command, out.fileno(), err.fileno(), timeout_s, environ)
         out.seek(0)
         err.seek(0)
         said, told = out.read().splitlines(), err.read().decode(errors="replace").strip()
@@ -109,7 +116,13 @@ def _ask(
     return {"problem": f"{python} ended with {ended}: {last}"}
 
 
-def _run(command: list[str], out: int, err: int, timeout_s: float) -> int | None:
+def _run(
+    command: list[str],
+    out: int,
+    err: int,
+    timeout_s: float,
+    environ: Mapping[str, str] | None,
+) -> int | None:
     """The exit code; None where there was none in time, or no bash to ask."""
     try:
         child = subprocess.Popen(
@@ -117,6 +130,7 @@ def _run(command: list[str], out: int, err: int, timeout_s: float) -> int | None
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
+            env={**os.environ, **(environ or {})},
             cwd="/",  # where no torch.py of ours lies in the way
             start_new_session=True,
         )

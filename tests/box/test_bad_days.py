@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from hosts import BOX_ROOT, Hosts
 from proof import assert_published_once, assert_pulled
 from rented import PYTHON, Rented, hurry, rent, without
 from tiny_project import Said
-from waiting import LIMIT_S
+from waiting import LIMIT_S, until
 
 ONE = {"q1": ["configs/a.json one"]}
 BIG_BYTES = 3_000_000
@@ -249,6 +250,37 @@ def _unfinished_bytes(run: Rented) -> int:
 
 def _named(run: Rented) -> list[str]:
     return [name for name in run.releases if re.fullmatch("[0-9a-f]{64}", name)]
+
+
+def test_ctrl_c_while_code_is_sent_starts_nothing_and_the_same_command_goes_on(
+    one_box: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went on behind the word "interrupted", and the box trained."""
+    run = rent(one_box, tmp_path / "project", ONE)
+    big(run)
+    with monkeypatch.context() as slow:
+        begun = slow_rsync(tmp_path / "bin", slow)
+        words = ("launch", "--no-smoke")
+        launching = run.start(*words)
+        until(begun.exists)
+        launching.send_signal(signal.SIGINT)
+        said = ended(run, words, launching)
+    assert said.code == 130 and "same command again" in said.err, str(said)
+    assert "connection was lost" not in said.err, str(said)
+    assert not list(run.tier.glob("queues/*")) and not list(run.tier.glob("journals/*"))
+    run.launch().ended(0)
+    run.wait_for_event("q1", "cell.verified", "a")
+
+
+def slow_rsync(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """100 kB a second, so that it does not end by itself. The file is there once it has begun."""
+    folder.mkdir()
+    begun = folder / "begun"
+    text = f'#!/bin/sh\necho >{begun}\nexec {shutil.which("rsync")} --bwlimit=100k "$@"\n'
+    (folder / "rsync").write_text(text)
+    (folder / "rsync").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return begun
 
 
 @pytest.mark.faults

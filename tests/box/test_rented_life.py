@@ -18,6 +18,8 @@ from rented import hurry, rent
 from stand_in_providers import KEY, Box, environment, stand_in
 from waiting import until
 
+from boxcar.shared.disk import lock
+
 # Which real host stands behind the first, the second box that is rented.
 BEHIND = ("box-a", "box-b")
 
@@ -33,6 +35,8 @@ class Market:
         name = BEHIND[self.used]
         self.used += 1
         env = {"BOXCAR_RENTED": box.stamp, "CONTAINER_ID": box.id}
+        if name == "box-a":
+            env["CONTAINER_API_KEY"] = "0wn-k3y"
         self.hosts.set_up(name, environment=env)
         found = re.search(rf"Host {name}\n  HostName (\S+)", self.hosts.config.read_text())
         assert found
@@ -74,6 +78,9 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         [first] = records(env)
         assert first["up_at"] and first["id"] in server.boxes and first["rate"] == 0.5
 
+        assert "stops itself" in said.err and "no deadline" not in said.err
+        assert lock.is_held(project.box("box-a") / "deadline"), "from the first minute"
+
         project.launch(env=env).ended(0)
         history = project.box("box-a") / "cells" / "a" / "out" / "history.txt"
         until(lambda: history.exists() and "step 2" in history.read_text(), project.told)
@@ -88,6 +95,7 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
             "up", "--replace", "box-a", "--spot", "--max-price", "0.5", typed="y", env=env
         )
         assert "keeps its disk" in said.err and "box-a is up" in said.err, said
+        assert "CONTAINER_API_KEY is not set" in said.err, "nothing stops this one"
         assert server.calls("create") == 2 and server.calls("end") == 0
         old, new = records(env)
         assert old["stopped_at"] and new["up_at"] and market.used == 2

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cluster import Cluster
 from on_slurm import OnSlurm, on_slurm
-from waiting import until
+from proof import assert_nothing_torn, assert_published_once
+from waiting import looks, until
 
 pytestmark = pytest.mark.slurm
 CELLS = ["c0", "c1", "c2", "c3"]
@@ -141,3 +144,52 @@ def test_cell_by_cell_each_member_takes_the_next_free_one(slurm: Cluster, tmp_pa
     active = {"PENDING", "RUNNING", "COMPLETING"}
     until(lambda: not slurm.states() & active, project.told)
     assert_all_are_home_once(project)
+
+
+def test_whatever_happens_to_the_jobs_each_cell_is_verified_once(
+    slurm: Cluster, tmp_path: Path
+) -> None:
+    cells = [f"s{at:02d}" for at in range(12)]
+    lines = [f"configs/{cell}.json one 4" for cell in cells]
+    project = on_slurm(tmp_path, slurm, {"all": lines})
+    project.write_job(queues={"queues/all.txt": ["a", "b", "c"]}, slurm=ASKED)
+    for cell in cells:
+        project.write_config(cell, seconds=0.3)
+    dice = random.Random(20261129)
+    hits: Counter[str] = Counter()
+
+    def hit() -> None:
+        running = [task for task, state in slurm.jobs().items() if state == "RUNNING"]
+        if running:
+            task, how = dice.choice(running), dice.choice(sorted(_HITS))
+            hits[how] += 1
+            slurm.run(*_HITS[how], task, check=False)
+
+    def verified() -> list[str]:
+        return [e["data"]["cell"] for e in project.all_events() if e["type"] == "cell.verified"]
+
+    for _ in looks(project.told):
+        if len(verified()) == len(cells):
+            break
+        for task, state in slurm.jobs().items():
+            if state == "PENDING":
+                slurm.run("scontrol", "update", f"jobid={task}", "starttime=now", check=False)
+        if not slurm.states() & {"PENDING", "RUNNING", "COMPLETING"}:
+            project.boxcar("launch", "--no-smoke").ended(0)
+        if sum(hits.values()) <= len(verified()) and dice.random() < 0.2:
+            hit()
+    assert sorted(verified()) == cells, hits
+    assert hits
+    until(lambda: not slurm.states() & {"PENDING", "RUNNING", "COMPLETING"}, project.told)
+    assert_published_once(project, cells)
+    assert_nothing_torn(project)
+    project.boxcar("pull").ended(0)
+    project.boxcar("verify").ended(0)
+    project.boxcar("down", typed=project.run).ended(0)
+
+
+_HITS = {
+    "cancelled": ("scancel",),
+    "killed": ("scancel", "--signal=KILL", "--full"),
+    "requeued": ("scontrol", "requeue"),
+}

@@ -11,6 +11,7 @@ from page_scripts import HEAD, TAIL, Script, blocks, killed_and_whole
 from ranks_at_work import free_port
 
 DATASET = "A loop over a data set"
+ACCUMULATED = "Accumulated gradients"
 ITERATIONS = "A loop of iterations without a data set"
 GPT = """
 config, learning_rate, eval_interval, max_iters = 8, 1e-2, 10, 40
@@ -58,6 +59,16 @@ def test_what_was_killed_and_stopped_ends_as_what_was_not(
     assert (tmp_path / "whole/best.pth").exists()
     assert script.run("whole") == 0  # done already
     assert script.end("whole") == whole
+
+
+def test_accumulated_gradients_are_killed_and_go_on(tmp_path: Path) -> None:
+    """13 batches, so an epoch's last window is of one; it is closed in a resumed epoch, too."""
+    before_loop = blocks(DATASET)[1].split("for epoch")[0]
+    code = HEAD + before_loop.replace("batch_size=64, num_workers=6", "batch_size=8")
+    code += "from boxcar.training import GradientAccumulator\n" + blocks(ACCUMULATED)[0] + TAIL
+    script = Script(tmp_path, code)
+    killed, whole = killed_and_whole(script, 6, 7)
+    assert killed == whole
 
 
 def test_the_iteration_loop_trains_as_it_did_before(tmp_path: Path) -> None:

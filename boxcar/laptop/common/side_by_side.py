@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import contextvars
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from boxcar.shared.errors import BoxcarError, InputError, message_of
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.sentence import _
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 MOST_AT_ONCE = 20
+# Of the thread that does one of several things: set where the person gave all of them up.
+_given_up: contextvars.ContextVar[threading.Event | None] = contextvars.ContextVar(
+    "given_up", default=None
+)
 
 
 def each(
@@ -22,17 +29,32 @@ def each(
     on_interrupt: Callable[[], None] = lambda: None,
 ) -> list[R]:
     """What `act` makes of each, in their order, `most` at once. Raises the first error, once all
-    have ended; `on_interrupt` makes them end sooner.
+    have ended. Ctrl-C is heard by the main thread alone: `on_interrupt` makes them end sooner, and
+    so does `end_if_given_up` where they ask it.
     """
     wanted = list(things)
     if not wanted:
         return []
+    given_up = _given_up.get() or threading.Event()
+
+    def act_for_all(thing: T) -> R:
+        _given_up.set(given_up)
+        return act(thing)
+
     with ThreadPoolExecutor(min(len(wanted), most)) as pool:
         try:
-            return list(pool.map(act, wanted))
+            return list(pool.map(act_for_all, wanted))
         except (KeyboardInterrupt, SystemExit):
+            given_up.set()
             on_interrupt()
             raise
+
+
+def end_if_given_up() -> None:
+    """Before what takes long, or what cannot be taken back. Raises TemporaryError."""
+    given_up = _given_up.get()
+    if given_up and given_up.is_set():
+        raise TemporaryError(_("interrupted"))
 
 
 def each_or_why(

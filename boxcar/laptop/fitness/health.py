@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from boxcar.laptop.common import units
 from boxcar.laptop.fitness.rules import ALL, Row, Told
 from boxcar.shared.sentence import _, chained, mark
+from boxcar.shared.triage.xids import is_of_card
 from boxcar.shared.wire.facts import Facts, TrainingPython
 
 DIRTY_BYTES = 1 << 30
@@ -22,6 +23,7 @@ def judge_health(told_by_box: Mapping[str, Told]) -> Iterator[Row]:
     for box, facts in facts_of.items():
         yield from _cards(box, facts, has_others=_has_others(told_by_box[box]))
         yield from _architecture(box, facts.training)
+        yield from _driver(box, facts)
         yield from _processes(box, facts)
     yield from _alike({box: facts.training for box, facts in facts_of.items()})
 
@@ -41,6 +43,15 @@ def _cards(box: str, facts: Facts, *, has_others: bool) -> Iterator[Row]:
                     "be wrong; restart the box or take another",
                     index=index,
                     n=card.ecc_errors,
+                )
+            )
+        if card.xid is not None and is_of_card(card.xid):
+            problems.append(
+                _(
+                    "GPU {index}: the driver has reported Xid {xid}, an error of the card itself: "
+                    "restart the box, or take another one",
+                    index=index,
+                    xid=card.xid,
                 )
             )
         if card.slowed_by:
@@ -78,6 +89,35 @@ def _architecture(box: str, training: TrainingPython) -> Iterator[Row]:
             cards=", ".join(lacking),
         )
         yield Row(box, "CUDA", "refuse", " ".join(training.built_for), why)
+
+
+# The oldest driver of Linux that runs programs built for a CUDA of this major version, by NVIDIA's
+# "CUDA minor version compatibility" (docs.nvidia.com/deploy/cuda-compatibility).
+_OLDEST_DRIVER = {11: (450, 80), 12: (525, 60), 13: (580, 65)}
+
+
+def _driver(box: str, facts: Facts) -> Iterator[Row]:
+    """Only where torch cannot use the card: a data centre's card may have a package beside an old
+    driver that makes it do.
+    """
+    training, drivers = facts.training, [card.driver for card in facts.gpus if card.driver]
+    major = (training.cuda or "").partition(".")[0]
+    if training.has_cuda is not False or not drivers or not major.isdigit():
+        return
+    has, needs = _numbers(drivers[0]), _OLDEST_DRIVER.get(int(major))
+    if needs and has and has < needs:
+        why = _(
+            "older than CUDA {cuda} of this torch needs ({needs}). Take a torch for an older CUDA, "
+            "or an image or box with a newer driver",
+            cuda=training.cuda or "",
+            needs=".".join(map(str, needs)),
+        )
+        yield Row(box, "driver", "refuse", drivers[0], why)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.split(".")[:2]
+    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else ()
 
 
 def has_code(capability: str, built_for: Sequence[str]) -> bool:

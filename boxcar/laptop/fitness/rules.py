@@ -6,7 +6,7 @@ A fact that is missing refuses nothing, unless the run cannot go on without it.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Literal
@@ -499,10 +499,7 @@ def _loads(
     told_by_box: Mapping[str, Told], plan: Plan, left: Sequence[Cell], one: Measured
 ) -> Iterator[Load]:
     facts_by_box = {box: told.facts for box, told in told_by_box.items() if told.facts}
-    own: dict[str, list[Cell]] = {box: [] for box in facts_by_box}
-    for cell in left:
-        boxes = plan.boxes_of_files[cell.queue]
-        own.setdefault(boxes[cell.index % len(boxes)], []).append(cell)  # of a pool even shares
+    own = _cells_by_box(plan, left, facts_by_box)
     beside = {
         box: max(1, cells_at_once(plan, facts.gpus_for_cells))
         for box, facts in facts_by_box.items()
@@ -525,6 +522,26 @@ def _loads(
         yield from _load(
             name, "durable", facts_by_box[box], _need(left, one, mirrors=sum(mirrors.values()))
         )
+
+
+def room_of_box(plan: Plan, one: Measured) -> int:
+    """Bytes for the cells of the box that has most of them: on its data tier, and once more where
+    its durable tier is its own.
+    """
+    most = max(_cells_by_box(plan, plan.cells).values(), key=len, default=[])
+    copies = 1 if plan.durable_scope == SHARED else 2
+    return copies * _need(most, one, mirrors=1).size_bytes
+
+
+def _cells_by_box(
+    plan: Plan, cells: Sequence[Cell], boxes: Iterable[str] = ()
+) -> dict[str, list[Cell]]:
+    """Of a pool even shares."""
+    own: dict[str, list[Cell]] = {box: [] for box in boxes}
+    for cell in cells:
+        pool = plan.boxes_of_files[cell.queue]
+        own.setdefault(pool[cell.index % len(pool)], []).append(cell)
+    return own
 
 
 def _need(cells: Sequence[Cell], one: Measured, *, mirrors: int = 0) -> Measured:

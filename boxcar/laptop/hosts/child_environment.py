@@ -17,6 +17,9 @@ _KEPT = (
     *("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "TERM"),
     *("GPG_TTY", "GNUPGHOME", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER"),
     *("SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "KRB5CCNAME", "KRB5_CONFIG"),
+    # Which cluster kubectl means, and as whom its login plugins ask.
+    *("KUBECONFIG", "KUBECACHEDIR", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"),
+    *("CLOUDSDK_CONFIG", "USE_GKE_GCLOUD_AUTH_PLUGIN", "AZURE_CONFIG_DIR"),
     *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
 )

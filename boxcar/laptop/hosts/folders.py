@@ -16,11 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.hosts import by_rsync, by_tar
 from boxcar.laptop.hosts.by_rsync import NoRsyncThere
 from boxcar.laptop.hosts.connection import TRIES, pause_s
 from boxcar.laptop.hosts.remote_folder import Remote
-from boxcar.laptop.hosts.ssh_errors import Unreachable
+from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import BoxcarError, InputError
 from boxcar.shared.sentence import _
@@ -94,6 +95,7 @@ def send_folder(
 
     def hear(size_bytes: int) -> None:
         nonlocal told
+        side_by_side.end_if_given_up()
         told += size_bytes > 0
         on_bytes(size_bytes)
 
@@ -157,22 +159,27 @@ def check_rsync(tell: Callable[[str], None], *, most_kib_s: int = 0) -> None:
 
 
 def _go_on(place: Path | Remote, move: Callable[[], None], moved: Callable[[], int]) -> None:
-    """`move`, and again where the line was cut, as long as each try moves something. So a box that
-    was never reached is given up at once, and one that went away after TRIES tries, a minute.
+    """`move`, and again where the line was cut, as long as each try moves something. A box that was
+    never reached is given up at once, and one that went away after TRIES tries, a minute.
     """
     before, left, cut = moved(), 0, None
     while True:
+        side_by_side.end_if_given_up()  # Ctrl-C ends ssh too, and looks like a line that was cut
+        if cut:
+            assert isinstance(place, Remote)
+            said = _("{alias}: the connection was lost; the copy continues", alias=place.ssh.alias)
+            _tell_once(place, said)
         try:
             return move()
         except Unreachable as error:
             now = moved()
-            left, cut = (TRIES, error) if now > before else (left - 1, cut or error)
+            # A line that drops often may drop before the first byte.
+            is_first_cut = cut is None and (isinstance(error, LinkCut) or error.is_brief)
+            is_new = now > before or is_first_cut
+            left, cut = (TRIES, error) if is_new else (left - 1, cut or error)
             before = max(before, now)
             if left < 1:
                 raise cut from None
-        assert isinstance(place, Remote)
-        said = _("{alias}: the connection was lost; the copy continues", alias=place.ssh.alias)
-        _tell_once(place, said)
         time.sleep(pause_s(TRIES - left))
 
 

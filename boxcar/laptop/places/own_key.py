@@ -12,6 +12,8 @@ from dataclasses import replace
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.places.site import Site
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.providers import known
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import DRAIN_OR_STOP
 from boxcar.shared.errors import BoxcarError, Message
@@ -81,6 +83,12 @@ def said_by_provider(site: Site, steps: Steps, box: str) -> str:
     if reply.begun_at is None:
         steps.untold(box)
     return _(" (the provider said: {said})", said=reply.said)
+
+
+def is_provider_asked_next(project: Project) -> bool:
+    """Whether this machine has a key by which `down` ends the box (`verbs/end_meters.py`)."""
+    name = known.provider_of(project.profile, project.root)
+    return name is not None and known.has_key(name)
 
 
 def named(at_work: box_asks.AtWork) -> str:

@@ -95,11 +95,14 @@ class SlurmSite(MirroredSite):
         teardown = receipt.read_teardown(self.results.teardown)
         if teardown and teardown.finished_at:
             return
-        first = self._first
+        first, before = self._first, {task.queue for task in self.tasks()}
         self._looked = None  # what was known of the jobs is not true for ever
         self._look([first], reader=[first])
         if first in self._replies:
             self._looked = self._ask_slurm(is_exact=is_exact)
+            if before - {task.queue for task in self.tasks()}:
+                # Who ended between the two answers has said so since, and is not dead.
+                self._look([first], reader=[first])
         for box in self._names[1:]:
             # One answer is that of all; where it did not come, all are silent.
             if first in self._replies:

@@ -369,6 +369,15 @@ class SshSite(MirroredSite):
         sign = wait_until_silent(lambda name: self.run_program(name, ["true"]), box, others)
         if sign is Sign.ANSWERS:
             said = own_key.said_by_provider(self, steps, box) if verb.own_key else ""
+            if verb.own_key and own_key.is_provider_asked_next(self.project):
+                self.tell(
+                    _(
+                        "{box}: still answers, so its own key ended nothing{said}",
+                        box=box,
+                        said=said,
+                    )
+                )
+                return None
             return Message(
                 _(
                     "{box}: still answers {within_s:.0f} s after {command}{said}. {by_hand}, then "

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.near import no_such
+from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import job_values, short_run
 from boxcar.laptop.project.job_values import (
@@ -184,6 +185,7 @@ class Job(Model):
     report: ReportWords = ReportWords()
     price: Prices = Field(default_factory=dict)
     budget: Budgets = Field(default_factory=dict)
+    max_rate: Price | None = None  # of all live boxes that this person has rented
     slurm: SlurmOfJob = SlurmOfJob()
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
@@ -19,6 +20,8 @@ from boxcar.shared.sentence import _
 
 # Where the job says nothing of its disk: its code, its environment, and some checkpoints.
 USUAL_DISK_GB = 50
+# Of what was measured: a retry, a longer log, an environment.
+ROOM = 1.5
 _GB = 10**9
 _CUDA = re.compile(r"cuda(\d+\.\d+)")
 _CU = re.compile(r"-cu(\d\d)(\d)\d?(?!\d)")
@@ -34,12 +37,26 @@ class Judged:
     why_not: tuple[str, ...] = ()
 
 
-def wish_of(job: Job, image: str, *, is_spot: bool) -> Wish:
-    """What the job asks of one box, and the oldest CUDA that the image runs on."""
-    gpu, disk = job.resources.gpu, job.resources.disk
+def wish_of(job: Job, image: str, *, is_spot: bool, room_bytes: int | None = None) -> Wish:
+    """What the job asks of one box, and the oldest CUDA that the image runs on. `room_bytes`: what
+    the cells of a box will need, where that was measured.
+    """
+    gpu = job.resources.gpu
     gpus = gpu.count.least if gpu and gpu.count else 1
-    disk_gb = -(-disk.least // _GB) if disk else USUAL_DISK_GB
-    return Wish(int(disk_gb), max(1, gpus), cuda_of(image), is_spot=is_spot)
+    disk_gb, because = _disk(job, room_bytes)
+    return Wish(disk_gb, max(1, gpus), cuda_of(image), is_spot=is_spot, disk_because=because)
+
+
+def _disk(job: Job, room_bytes: int | None) -> tuple[int, str]:
+    """In GB, and why. A disk may never grow, so what was measured gets half as much again."""
+    if disk := job.resources.disk:
+        return -(-disk.least // _GB), _("resources: disk")
+    if room_bytes is None:
+        return USUAL_DISK_GB, _("the usual; `boxcar smoke` measures what the cells need")
+    disk_gb = math.ceil(ROOM * room_bytes / _GB)
+    if disk_gb <= USUAL_DISK_GB:
+        return USUAL_DISK_GB, _("the usual; the measured cells need less")
+    return disk_gb, _("1.5 times what the cells of a box need, as smoke measured them")
 
 
 def image_of(profile: Profile, provider: Provider, root: Path) -> str:

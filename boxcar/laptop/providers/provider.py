@@ -36,13 +36,14 @@ STATES = (
 @dataclass(frozen=True)
 class Wish:
     """What is looked for. `gpus` and `disk_gb` are what one box has at least; `cuda` is the oldest
-    that the image runs on.
+    that the image runs on. `disk_because`: where the disk's size is from, in words.
     """
 
     disk_gb: int
     gpus: int = 1
     cuda: str = ""
     is_spot: bool = False
+    disk_because: str = ""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ def rentals_of_boxes(project: Project) -> dict[str, Rental]:
     for box in (known.name for known in project.plan.boxes):
         record = rented.get(box)
         ended_at = _ended_at(teardown, box) or (record.gone_at if record else None)
-        off_rate = project.profile.meter.off_price if ended_at and _is_off(project) else None
+        is_off = bool(ended_at) and (_is_off(project) or _is_stopped(teardown, box))
+        off_rate = project.profile.meter.off_price if is_off else None
         found[box] = Rental(record.asked_at if record else None, ended_at, off_rate or "")
     return found
 
@@ -51,8 +52,15 @@ def rentals_of_boxes(project: Project) -> dict[str, Rental]:
 def _ended_at(teardown: Teardown | None, box: str) -> str | None:
     if teardown is None:
         return None
-    seen = (teardown.off, teardown.seen_gone, teardown.seen_off)
+    seen = (teardown.off, teardown.stopped, teardown.seen_gone, teardown.seen_off)
     return min((times[box] for times in seen if box in times), default=None)
+
+
+def _is_stopped(teardown: Teardown | None, box: str) -> bool:
+    """By its provider, and not gone since."""
+    if teardown is None or box in teardown.seen_gone or box in teardown.seen_off:
+        return False
+    return box in teardown.stopped
 
 
 def _is_off(project: Project) -> bool:

@@ -302,13 +302,22 @@ def _to_go(
 
 
 def spread_of_samples(cells: Iterable[CellView]) -> tuple[float, float, int]:
+    """The spread of those that are verified."""
+    return spread_of(
+        (cell.task, cell.seconds / cell.epochs)
+        for cell in cells
+        if cell.record and isinstance(cell.record.state, state.Verified) and cell.epochs
+    )
+
+
+def spread_of(timed: Iterable[tuple[str, float]]) -> tuple[float, float, int]:
     """How far an epoch's time was below and above its task's median, and in how many finished
-    cells; of fewer than three much less and much more may come.
+    cells; of fewer than three much less and much more may come. `timed`: of each its task, and the
+    seconds of an epoch.
     """
     found: dict[str, list[float]] = defaultdict(list)
-    for cell in cells:
-        if cell.record and isinstance(cell.record.state, state.Verified) and cell.epochs:
-            found[cell.task].append(cell.seconds / cell.epochs)
+    for task, seconds in timed:
+        found[task].append(seconds)
     ratios = [
         one / median for of in found.values() if (median := statistics.median(of)) for one in of
     ]

@@ -97,10 +97,11 @@ class QueueView:
         return active_cell(self.state) if self.state else None
 
     @property
-    def is_at_cell(self) -> bool:
-        """Whether an attempt at `active` runs or begins, and does not wait for its next try."""
-        record = self.state.cells.get(self.active or "") if self.state else None
-        return record is not None and isinstance(record.state, state.Claimed | state.Running)
+    def at_work(self) -> list[str]:
+        """The cells of which an attempt runs or begins, and does not wait for its next try."""
+        cells = self.state.cells.items() if self.state else ()
+        at_work = state.Claimed | state.Running
+        return [name for name, record in cells if isinstance(record.state, at_work)]
 
 
 @dataclass(frozen=True)

@@ -349,6 +349,10 @@ class Steps:
         """The provider's own list has it no more."""
         self._note("seen_gone", box)
 
+    def stopped(self, box: str) -> None:
+        """The provider says twice that it is stopped; its disk bills."""
+        self._note("stopped", box)
+
     def seen_off(self, box: str) -> None:
         """A person says that its meter was seen to end."""
         self._note("seen_off", box)

@@ -28,6 +28,7 @@ class OpenMeter:
     """A box whose meter nobody saw end. `id`: the platform's, where it is known; `rate`: of an
     hour, as it was typed, such as `1.98 CNY/h`; `verb` and `where`: what a person clicks or types.
     `told_at`: when the box was told its own verb, of which nobody knows whether it did it.
+    `stopped_at`: since when it is stopped, so that its disk bills alone; `rate` is then the disk's.
     """
 
     box: str
@@ -36,11 +37,19 @@ class OpenMeter:
     verb: str
     where: str
     told_at: str | None = None
+    stopped_at: str | None = None
 
     @property
     def sentence(self) -> Sentence:
         """Without the box: `may still bill 1.98 CNY/h (id 23): destroy (vastai destroy ...)`."""
-        if self.told_at:
+        if self.stopped_at:
+            said = _(
+                "is stopped since {at}; its disk bills until it is destroyed. {verb}: {where}",
+                at=self.stopped_at[:16],
+                verb=self.verb,
+                where=self.where,
+            )
+        elif self.told_at:
             said = _(
                 "was told to shut down at {at}; nobody saw it end. {verb}: {where}",
                 at=self.told_at[:16],
@@ -79,9 +88,12 @@ def _open_meter(
     project: Project, teardown: Teardown, box: str, prices: dict[str, str]
 ) -> OpenMeter:
     id_ = host_keys.instance_id(Home(project.root), box)
-    verb = project.profile.meter_stop
+    meter, stopped_at = project.profile.meter, teardown.stopped.get(box)
+    verb = meter.destroy if stopped_at and meter.destroy else project.profile.meter_stop
     where = _("{where}", where=verb.where.replaced("<id>", id_ or "<id>"))
-    return OpenMeter(box, id_, prices.get(box), verb.verb, where, teardown.told.get(box))
+    rate = meter.off_price if stopped_at else prices.get(box)
+    told_at = teardown.told.get(box)
+    return OpenMeter(box, id_, rate, verb.verb, where, told_at, stopped_at)
 
 
 def open_meters_of(project: Project, results: ResultPaths) -> tuple[OpenMeter, ...]:

@@ -19,7 +19,7 @@ from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout.outcome import FoundNumber
-from boxcar.shared.cell import said, terms
+from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.cell_name import NO_CONFIG, config_path, key_of
 from boxcar.shared.cell.own_words import MARKS
 from boxcar.shared.cell.said import Places
@@ -156,8 +156,10 @@ def measured(project: Project) -> Measured | None:
 
 
 def _more_ranks(project: Project, cell: Cell) -> int:
-    """How many times the ranks of a try a box will start."""
+    """How many times the ranks of a try a box will start; a plain Python starts none."""
     held = terms.terms_of_cell(project.plan, cell.name, cell.own)
+    if held.launcher == launch.PYTHON:
+        return 1
     return max(1, (cell.nproc or held.gpus or 1) // ranks(cell))
 
 

@@ -24,6 +24,8 @@ from boxcar.laptop.fitness import (
     rules,
     tier_check,
 )
+from boxcar.laptop.fitness.caches import judge_caches
+from boxcar.laptop.fitness.mirrors import MIRRORS, judge_mirrors
 from boxcar.laptop.fitness.requirements import AskedPackages
 from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
 from boxcar.laptop.fitness.tier_check import Ask
@@ -152,6 +154,11 @@ def _data(site: Site, boxes: list[str], *, reads_data: bool) -> list[Row]:
     ]
 
 
+def _caches(site: Site, report: Report) -> list[Row]:
+    env = {**site.plan.env, **site.plan.job_env}
+    return list(judge_caches(report.facts, site.project.profile, env))
+
+
 def _beside(site: Site, report: Report) -> list[Row]:
     """On this machine, which is the person's own, it is no warning."""
     verdict: Verdict = "warn" if site.needs_audit else "ok"
@@ -183,6 +190,7 @@ def run_audit(
     rows = rules.judge(told, replace(wanted, sharing=several))
     rows += tier_check.judge_tier(probe, suspects) if probe else []
     rows += health.judge_health(told)
+    rows += judge_mirrors(told)
     rows += gpus_of_cells.judge_gpus_of_cells(told, plan)
     rows += memory_of_cells.judge_memory_of_cells(told, plan, measured)
     rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
@@ -295,7 +303,12 @@ def _ask(ask: Ask, plan: Plan, wanted: Wanted, box: str) -> Told:
     before = timestamp.utc_now()
     credentials = plan.box(box).credentials
     names = (*dict.fromkeys((*wanted.packages.names, *health.CHANGES_NUMBERS)),)
-    question = box_asks.Audit(credentials, plan.training_python, wanted.hook, names)
+    # Without what is filled in for a cell: no mirror stands in that.
+    env = plan.env | {name: value for name, value in plan.job_env.items() if "{" not in value}
+    env = {name: value for name, value in env.items() if name in MIRRORS}
+    has_pip = bool(plan.install or plan.setup)
+    python, hook = plan.training_python, wanted.hook
+    question = box_asks.Audit(credentials, python, hook, names, env, has_pip)
     asked = (question, box_asks.SeeOthers())
     try:
         replies = Replies(box, asked, ask(box, several(asked), timeout_s=ASK_TIMEOUT_S))
@@ -359,6 +372,9 @@ _NAMES = {
     "GPUs alike": mark("GPUs alike"),
     "GPU health": mark("GPU health"),
     "processes": mark("processes"),
+    "mirror": mark("mirror"),
+    "driver": mark("driver"),
+    "cache": mark("cache"),
     "versions alike": mark("versions alike"),
     "host name": mark("host name"),
     "data tier": mark("data tier"),

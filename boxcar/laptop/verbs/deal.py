@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from boxcar.laptop.common import show
+from boxcar.laptop.common import show, units
+from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.fit import fitting, image_of, nearest
 from boxcar.laptop.providers.provider import Offer, Provider, Wish, label_of, nonce_in
 from boxcar.laptop.providers.rent import MARGIN, boot_limit_s
 from boxcar.laptop.providers.rented_record import live_records, read_records
 from boxcar.laptop.providers.ssh_key import PublicKey, find_key
+from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.offers import COLUMNS, market_of, offer_row, say_nearest
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.record import dataclass
@@ -87,6 +89,7 @@ def make_deal(
     worst = most * len(wanted) * asked.hours_shown
     _check_balance(provider, worst, blockers, notes)
     _check_budget(project, worst, offers[0].currency, blockers)
+    _check_rate(project, most * len(wanted), offers[0].currency, blockers)
     if blockers:
         raise InputError(blockers)
     for each in notes:
@@ -179,6 +182,39 @@ def _check_budget(project: Project, worst: float, currency: str, blockers: list[
         )
 
 
+def _check_rate(project: Project, more: float, currency: str, blockers: list[Message]) -> None:
+    """Over all live boxes of this person, of any run: nobody adds up what ten projects bill."""
+    if project.job.max_rate is None:
+        return
+    most, named = units.price_of_text(project.job.max_rate)
+    live = [one for one in live_records(read_records()[0]) if one.currency == currency]
+    rate = sum(one.rate or one.most_rate for one in live)
+    at = project.job.at("max_rate")
+    if named != currency:
+        text = _(
+            "{job} is in {named}, and this would be billed in {currency}. Write it in {currency}",
+            job=at,
+            named=named,
+            currency=currency,
+        )
+        blockers.append(Message(text))
+    elif rate + more > most:
+        blockers.append(
+            Message(
+                _(
+                    "{job} is {most:g} {currency} an hour: {n} live {n:box|boxes} of yours may "
+                    "bill {rate:.2f} already, and this is {more:.2f} more. End some, or raise it",
+                    job=at,
+                    most=most,
+                    currency=currency,
+                    n=len(live),
+                    rate=rate,
+                    more=more,
+                )
+            )
+        )
+
+
 def _check_balance(
     provider: Provider, worst: float, blockers: list[Message], notes: list[str]
 ) -> None:
@@ -207,7 +243,7 @@ def _check_balance(
 # --- the question
 
 
-def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
+def is_agreed(deal: Deal, asked: Asked, provider: Provider, profile: Profile) -> bool:
     """Show what will be spent, and ask once. Raises InputError for an approval of another sum."""
     chosen = deal.offers[: len(deal.boxes)]
     show.table(_("offers"), COLUMNS, [offer_row(one) for one in chosen], names=("GPU",))
@@ -225,15 +261,17 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider) -> bool:
             hours=asked.hours_shown,
         ),
         _(
-            "image {image}; disk {disk} GB, which may never grow; CUDA {cuda} or newer",
+            "image {image}; CUDA {cuda} or newer; disk {disk} GB, which may never grow ({why})",
             image=deal.image.partition("@")[0] or _("the provider's own"),
             disk=deal.wish.disk_gb,
+            why=deal.wish.disk_because,
             cuda=deal.wish.cuda or "?",
         ),
         _(
             "a box that is not ready in {m} minutes, or is dearer, is ended again, with all on it",
             m=round(max(boot_limit_s(one) for one in chosen) / 60),
         ),
+        box_deadline.told(profile, asked.hours),
         _(
             "already live of yours: {n} {n:box|boxes}, {sum:.2f} {currency} an hour",
             n=len(live),

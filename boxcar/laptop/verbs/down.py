@@ -37,7 +37,7 @@ from boxcar.laptop.teardown.gate import (
 from boxcar.laptop.teardown.salvage import save_before_end
 from boxcar.laptop.teardown.still_running import find_alive, kept_still
 from boxcar.laptop.verbs.approval import with_approval
-from boxcar.laptop.verbs.end_meters import end_meters
+from boxcar.laptop.verbs.end_meters import end_meters, stopping
 from boxcar.laptop.verbs.spending import tell_money
 from boxcar.laptop.verbs.verify import cell_facts
 from boxcar.shared import timestamp
@@ -64,6 +64,7 @@ def down(
     approve: str | None = None,
     rotated: Sequence[str] = (),
     seen_off: Sequence[str] = (),
+    verb: str | None = None,
     as_json: bool = False,
 ) -> int:
     """Tear the run down, if the gate opens. Returns 1 where it does not, with what is missing, and
@@ -75,9 +76,14 @@ def down(
     judged by what is here and by what was last seen of it. `approve` is the receipt's digest, or
     its first 12 characters or more; without it the person is asked. `rotated` names credentials
     that were replaced since a box was given up: that is written down, and nothing else is done.
-    `seen_off` names boxes whose meter the person saw end.
+    `seen_off` names boxes whose meter the person saw end. `verb`: `stop` has the provider stop the
+    boxes where `down` would destroy them.
     Raises InputError, and what the meter-stop verb raises.
     """
+    is_stop = verb == "stop"
+    if verb is not None and not is_stop:
+        raise InputError(_("--verb {verb}: expected stop, or no --verb at all", verb=verb))
+    project = stopping(project) if is_stop else project
     with open_site(project, show.say) as site:
         why = reasons_to_give_up(abandon, gone, because)
         with results_folder.hold(site):
@@ -91,7 +97,7 @@ def down(
             moves.tell_boxes(site, show.say)
             begun = receipt.read_teardown(site.results.teardown)
             if begun and begun.finished_at:
-                return _report(site, begun, (), as_json=as_json)
+                return _report(site, begun, (), as_json=as_json, is_stop=is_stop)
             if begun is None and not why and _was_never_launched(site):
                 nothing = Missing(
                     None,
@@ -107,7 +113,7 @@ def down(
             ended, missing = _through_the_gate(
                 site, begun, given_up, lost, approve, tries=1 if as_json else _TRIES
             )
-            return _report(site, ended, missing, as_json=as_json)
+            return _report(site, ended, missing, as_json=as_json, is_stop=is_stop)
 
 
 def _through_the_gate(
@@ -363,11 +369,12 @@ def _report(
     reasons: Sequence[Missing],
     *,
     as_json: bool,
+    is_stop: bool = False,
 ) -> int:
     """Say how it ended, and return the exit code for it."""
     is_down = teardown is not None and teardown.finished_at is not None
     if teardown and is_down:
-        teardown = end_meters(site, teardown)
+        teardown = end_meters(site, teardown, is_stop=is_stop)
     still_open = meters.open_meters(site.project, teardown)
     n = len(reasons)
     # Of a run that was never launched nothing is missing.

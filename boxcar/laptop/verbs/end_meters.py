@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from boxcar.laptop.common import show
 from boxcar.laptop.places.site import Site
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers import known
-from boxcar.laptop.providers.gone import end_until_gone
+from boxcar.laptop.providers.gone import end_until_gone, stop_until_stopped
 from boxcar.laptop.providers.provider import Listed, Provider
 from boxcar.laptop.providers.rented_record import (
     RentedBox,
@@ -24,9 +25,15 @@ from boxcar.laptop.providers.rented_record import (
 )
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.meters import OpenMeter, open_meters
-from boxcar.shared.errors import BoxcarError, MayStillBillError, message_of
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    MayStillBillError,
+    message_of,
+)
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 from boxcar.shared.sentence import _
 
 _TRIES = 3
@@ -45,9 +52,26 @@ class Ending:
     has_seen: bool
 
 
-def end_meters(site: Site, teardown: Teardown) -> Teardown:
+def stopping(project: Project) -> Project:
+    """The same, whose boxes `down` has stopped by their provider's API. Raises InputError where
+    nobody could do that.
+    """
+    name = known.provider_of(project.profile, project.root)
+    if name is None or project.profile.meter.stop is None or not known.PROVIDERS[name].has_stop:
+        raise InputError(
+            _(
+                "--verb stop: {title} has no stop that Boxcar could ask for. What it has",
+                title=project.profile.title,
+            ),
+            Command("explain", (project.profile.name,)),
+        )
+    known.open_provider(name)  # raises where there is no key
+    return replace(project, profile=project.profile.with_stop_by_api())
+
+
+def end_meters(site: Site, teardown: Teardown, *, is_stop: bool = False) -> Teardown:
     """The teardown, with those that were seen gone. What cannot be asked or is not agreed to stays
-    open, as it was. Never raises.
+    open, as it was. Never raises. `is_stop`: a person typed that they are to be stopped.
     """
     meters = open_meters(site.project, teardown)
     name = known.provider_of(site.project.profile, site.project.root)
@@ -64,6 +88,9 @@ def end_meters(site: Site, teardown: Teardown) -> Teardown:
     for meter in meters:
         ending = _ending(site, provider, meter, listed)
         if ending is None:
+            continue
+        if is_stop and ending.box is not None:
+            _stop(provider, ending, steps)
             continue
         # Typed before, for the box to end itself, or approved by a digest that covers it.
         is_typed = teardown.to_destroy.get(meter.box) == ending.id
@@ -133,6 +160,20 @@ def _is_agreed(ending: Ending, provider: Provider) -> bool:
             return typed == ending.id
         show.say(_("{typed!r} is not that id; nothing was touched", typed=typed))
     return False
+
+
+def _stop(provider: Provider, ending: Ending, steps: Steps) -> None:
+    """It can be started again, so no id is typed; its meter stays open for its disk."""
+    try:
+        with show.waiting(_("stopping {id}, and looking twice", id=ending.id)):
+            stop_until_stopped(provider, ending.id)
+    except MayStillBillError as error:
+        show.alarm(message_of(error))
+        return
+    steps.stopped(ending.meter.box)
+    if ending.record is not None:
+        note(ending.record, "stopped_at")
+    show.say(_("{box}: {id} is stopped, seen twice", box=ending.meter.box, id=ending.id))
 
 
 def _end(provider: Provider, ending: Ending, steps: Steps) -> None:

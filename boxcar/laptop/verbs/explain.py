@@ -99,6 +99,7 @@ _TOLD = {
     "cell.synced": mark("published: {published}, {size}, manifest {manifest}"),
     "cell.copied": mark("copied to {url}, {size}, manifest {manifest}"),
     "cell.verified": mark("{proven}{metrics}"),
+    "cell.skipped": mark("{text}"),
     "box.warning": mark("warning: {text}"),
     "box.idle": mark("attempt {attempt}: all GPUs were below 10 % for {time}"),
 }

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.places.open_site import find_site
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project import launches, queue_files
 from boxcar.laptop.project.checks import bare_flags
 from boxcar.laptop.project.grids import cell_configs, grid_lines
@@ -46,8 +46,7 @@ def grid(
     new, left_out = grid_lines.divide_lines(
         cells, known, grid_lines.sayings_of_lines(project, configs)
     )
-    site = find_site(project, show.say)
-    tier = site.tier if site else None
+    tier = open_site(project, show.say).tier
     places = grid_lines.queues_of_cells(project, chosen, new, split.measured(project), tier)
     after = {
         queue.name: rewrite.appended(

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from boxcar.laptop.common import show
+from boxcar.laptop.fitness import rules
 from boxcar.laptop.places.open_site import SITES
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
@@ -23,6 +24,9 @@ from boxcar.laptop.providers.fit import (
 )
 from boxcar.laptop.providers.provider import Offer, Provider, Wish
 from boxcar.laptop.providers.rented_record import read_records
+from boxcar.laptop.run import run_price
+from boxcar.laptop.run.run_cost import FEWEST_SAMPLES, Range
+from boxcar.laptop.tryout import passes
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
     SEMICOLON,
@@ -45,12 +49,15 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Market:
-    """What one provider has. `problem`: why nothing is known of it."""
+    """What one provider has. `problem`: why nothing is known of it. `run_prices`: of the whole run,
+    by the offer's id, where its cells were timed on the same GPUs.
+    """
 
     provider: str
     offers: tuple[Offer, ...] = ()
     nearest: tuple[Judged, ...] = field(default=())
     problem: str | None = None
+    run_prices: dict[str, Range] = field(default_factory=dict)
 
 
 def offers(
@@ -93,7 +100,10 @@ def market_of(
     project: Project, profile: Profile, provider: Provider, *, is_spot: bool, most: float | None
 ) -> tuple[Wish, list[Judged]]:
     """All that the provider offers, judged by what the job needs."""
-    wish = wish_of(project.job, image_of(profile, provider, project.root), is_spot=is_spot)
+    seen = passes.measured(project)
+    room_bytes = rules.room_of_box(project.plan, seen) if seen else None
+    image = image_of(profile, provider, project.root)
+    wish = wish_of(project.job, image, is_spot=is_spot, room_bytes=room_bytes)
     with show.waiting(_("asking {title}", title=provider.title)):
         listed = provider.offers(wish)
     now = timestamp.parse_utc(timestamp.utc_now())
@@ -136,12 +146,23 @@ def _market(project: Project, profile: Profile, is_spot: bool, most: float | Non
         _wish, judged = market_of(project, profile, provider, is_spot=is_spot, most=most)
     except BoxcarError as error:
         return Market(name, problem=message_of(error).text)
-    return Market(name, tuple(fitting(judged)), tuple(nearest(judged)))
+    fit = tuple(fitting(judged))
+    timed = run_price.timed_cells(project.root, show.say)
+    priced = {one.id: run_price.price_on(one, project.plan, timed) for one in fit}
+    return Market(
+        *(name, fit, tuple(nearest(judged))),
+        run_prices={id_: price for id_, price in priced.items() if price},
+    )
 
 
 def _show(found: Sequence[Market]) -> None:
-    rows = [offer_row(offer) for market in found for offer in market.offers[:_SHOWN]]
-    show.table(_("offers"), COLUMNS, rows, names=("GPU",), first_to_go=(_("beside it"),))
+    rows = [
+        (*offer_row(offer), _whole_run(offer, market.run_prices.get(offer.id)))
+        for market in found
+        for offer in market.offers[:_SHOWN]
+    ]
+    columns = (*COLUMNS, _("whole run"))
+    show.table(_("offers"), columns, rows, names=("GPU",), first_to_go=(_("beside it"),))
     for market in found:
         title = known.PROVIDERS[market.provider].title
         n = len(market.offers)
@@ -155,6 +176,16 @@ def _show(found: Sequence[Market]) -> None:
             say_nearest(title, market.nearest)
     if rows:
         show.say(Message(_("To rent"), Command("up")))
+
+
+def _whole_run(offer: Offer, price: Range | None) -> str:
+    if price is None:
+        return _("not known")
+    low, high = f"{price.low:.2f}", f"{price.high:.2f}"
+    amount = low if low == high else f"{low}-{high}"
+    if price.samples < FEWEST_SAMPLES:
+        return _("{amount} {currency}, a guess", amount=amount, currency=offer.currency)
+    return f"{amount} {offer.currency}"
 
 
 def say_nearest(title: str, judged: Sequence[Judged]) -> None:

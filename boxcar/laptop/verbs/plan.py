@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
 from boxcar.laptop.fitness import rules
-from boxcar.laptop.places.open_site import SITES, find_site
+from boxcar.laptop.places.open_site import SITES, open_site
 from boxcar.laptop.project import data_of_job, dealt_queues, idle_end, launches, profile_choice
-from boxcar.laptop.project.cells_at_once import cells_at_once, say_cells_at_once
+from boxcar.laptop.project.cells_at_once import cells_at_once, named_gpus, say_cells_at_once
 from boxcar.laptop.project.checks import todos, tracker_logins
 from boxcar.laptop.project.from_environment import credentials, resolve_secrets, targets
 from boxcar.laptop.project.job import Job
@@ -104,8 +104,7 @@ def _without_room_for_data(
     project: Project, data: Sequence[dict[str, Any]]
 ) -> Iterator[str | Message]:
     """Of this machine, where the tier is here; of rented boxes `audit` says it."""
-    site = find_site(project, show.say) if data else None
-    here = site.folders_here([]) if site else {}
+    here = open_site(project, show.say).folders_here([]) if data else {}
     for folder in here.values():
         store = DataPaths(folder.parent.parent)
         if not any(store.root.glob("*")) and (
@@ -189,8 +188,8 @@ def _next(project: Project, size: Expected, *, is_refused: bool) -> Message:
 def _next_command(project: Project) -> Command:
     if launches.releases_of(project.results):
         return Command("status")
-    site = find_site(project, show.say)
-    return before_launch(project, needs_audit=site is None or site.needs_audit)
+    site = open_site(project, show.say)
+    return before_launch(project, needs_audit=site.needs_audit)
 
 
 def first_command(plan: Plan) -> list[str]:
@@ -208,8 +207,7 @@ def first_command(plan: Plan) -> list[str]:
 
 def _diverged(project: Project) -> list[Message]:
     """As `push` and `launch` would refuse it; of boxes over ssh as they were last seen."""
-    site = find_site(project, show.say)
-    return push.diverged(site) if site else []
+    return push.diverged(open_site(project, show.say))
 
 
 def _missing_secrets(job: Job) -> Sequence[Message]:
@@ -271,7 +269,7 @@ def _memory(project: Project) -> Iterator[Sentence]:
     plan, wish = project.plan, project.job.resources.gpu
     if not (plan.gpus_per_cell or plan.slots) or not (seen := passes.measured(project)):
         return
-    known = wish.count.least if wish and wish.count else 0
+    known = wish.count.least if wish and wish.count else len(named_gpus(plan) or ())
     cells = cells_at_once(plan, known) or 1
     if seen.memory_bytes:
         yield _(
@@ -288,8 +286,8 @@ def _rooms(project: Project) -> Iterator[Room]:
 
 
 def _folders_here(project: Project) -> dict[str, Path]:
-    site = find_site(project, show.say)
-    return site.folders_here([box.name for box in project.plan.boxes]) if site else {}
+    site = open_site(project, show.say)
+    return site.folders_here([box.name for box in project.plan.boxes])
 
 
 def _room(place: str, folder: Path) -> Room:

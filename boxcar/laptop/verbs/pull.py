@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -59,7 +58,6 @@ from boxcar.shared.errors import (
     InputError,
     Message,
     NewerError,
-    TemporaryError,
     message_of,
     some,
     words_of,
@@ -111,13 +109,7 @@ def pull_cells(
     """Each cell for itself, the smallest first: one that fails stops no other. The boxes work side
     by side, except where all of them together may use only a part of the line.
     """
-    is_over = threading.Event()
-
-    def end_if_over() -> None:
-        if is_over.is_set():
-            raise TemporaryError(_("interrupted"))
-
-    terms = Terms(held, most_kib_s, end_if_over)
+    terms = Terms(held, most_kib_s, side_by_side.end_if_given_up)
     at_once = min(MOST_AT_ONCE, AT_ONCE_OF_A_BOX * len(site.plan.boxes))
     most = 1 if most_kib_s else at_once
     hashed = HashedBefore(Home(site.project.root).hashed(site.plan.run))
@@ -139,13 +131,15 @@ def pull_cells(
         where = place.ssh.alias if isinstance(place, Remote) else place
         name = _("{place}: {n} {n:cell|cells}", place=where, n=n)
         names = {cell.cell for cell in portion.cells}
-        part = bar.part(sum(one.left_bytes for one in left if one.cell in names), name)
+        left_bytes = {one.cell: one.left_bytes for one in left if one.cell in names}
+        part = bar.part(sum(left_bytes.values()), name)
         came = bring_cell.fetch_small_cells(site, portion, terms, part.at)
+        part.total = sum(left_bytes[cell] for cell in came)  # the others come each for itself
         part.end()
         return came
 
     def pull_all(acts: Iterable[Callable[[], None]]) -> None:
-        side_by_side.each(acts, lambda act: act(), most=most, on_interrupt=is_over.set)
+        side_by_side.each(acts, lambda act: act(), most=most)
 
     left = sorted((one for one in looked if not one.outcome), key=lambda one: one.size_bytes)
     portions = bring_cell.portions_of_cells(site, [one.published for one in left if one.published])

@@ -109,6 +109,8 @@ def serve(
 
 
 def _ask(site: Site, box: str, questions: Sequence[Question[Any]]) -> Replies:
+    """What makes a release known and starts agents: not where a person has typed Ctrl-C."""
+    side_by_side.end_if_given_up()
     return site.ask_all(box, *questions, timeout_s=CHECK_TIMEOUT_S)
 
 

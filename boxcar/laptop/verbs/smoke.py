@@ -17,7 +17,7 @@ from pathlib import Path
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.near import pick, the_run
 from boxcar.laptop.common.progress import THINGS
-from boxcar.laptop.places.open_site import find_site, python_here
+from boxcar.laptop.places.open_site import open_site, python_here
 from boxcar.laptop.project import cell_faults, profile_choice
 from boxcar.laptop.project.checks import tracker_logins
 from boxcar.laptop.project.project import Project
@@ -190,8 +190,8 @@ def _say_next(project: Project, outcomes: Sequence[Outcome]) -> None:
     elif finished := said_of_a_finished_run(project):
         show.say(finished)  # a launch would be refused
     else:
-        site = find_site(project, show.say)
-        then = before_launch(project, needs_audit=site is None or site.needs_audit)
+        site = open_site(project, show.say)
+        then = before_launch(project, needs_audit=site.needs_audit)
         show.say(Message(_("Next"), then))
 
 

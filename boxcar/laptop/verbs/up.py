@@ -34,6 +34,7 @@ from boxcar.laptop.providers.rented_record import (
 )
 from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.verbs.audit import audit
+from boxcar.laptop.verbs.box_deadline import lay_deadlines
 from boxcar.laptop.verbs.deal import Asked, is_agreed, make_deal
 from boxcar.laptop.verbs.offers import rentable
 from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, rent_all
@@ -68,9 +69,11 @@ def up(
         wanted = _wanted(project, asked, replace)
         if wanted:
             deal = make_deal(provider, project, wanted, asked)
-            if deal is None or not is_agreed(deal, asked, provider):
+            if deal is None or not is_agreed(deal, asked, provider, project.profile):
                 return 1
             rent_all(Renting(provider, project, deal, asked))
+        standing = [one.box for one in records_of(project.root) if _stands(one)]
+        lay_deadlines(project, standing, hours)
         _offer_include(project)
     return audit(project)
 
@@ -134,6 +137,11 @@ def _own_records(provider: Provider, project: Project) -> list[RentedBox]:
                 )
             )
     return found
+
+
+def _stands(record: RentedBox) -> bool:
+    """Whether it is the box under its alias, and came up."""
+    return bool(record.up_at) and not (record.end_asked_at or record.replaced_at)
 
 
 def _finish_end(provider: Provider, record: RentedBox) -> None:

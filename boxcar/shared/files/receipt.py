@@ -261,6 +261,8 @@ class Teardown:
     # Boxes that the provider's own list showed gone, and those that a person saw end there.
     seen_gone: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     seen_off: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
+    # Boxes that their provider was seen to have stopped: the disk bills until they are destroyed.
+    stopped: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Other runs on its boxes that a person named before these were ended, and when.
     beside: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     # Credentials that a box kept which was given up, by their name: which boxes. Once a person says

@@ -33,6 +33,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         box_asks.SeeOthers,
         box_asks.End,
         box_asks.EndItself,
+        box_asks.KeepDeadline,
         box_asks.Audit,
         box_asks.TierProbe,
         run_asks.Repair,

@@ -155,6 +155,24 @@ class EndItself(Question[EndsItself], name="end_itself"):
     is_look: bool = field(default=False, metadata=SILENT)
 
 
+@dataclass(frozen=True)
+class DeadlineKept:
+    """`problem`: why nothing on the box ends it; null where a deadline lies on it."""
+
+    problem: str | None = field(default=None, metadata=SILENT)
+
+
+@dataclass(frozen=True)
+class KeepDeadline(Question[DeadlineKept], name="deadline"):
+    """The box is to stop itself by its own key, reversibly, when nothing has moved there for
+    `quiet_s`, or `most_s` from now. One that has a deadline keeps it as it is.
+    """
+
+    provider: Annotated[str, one_of(VAST, RUNPOD)]
+    quiet_s: Count
+    most_s: Count
+
+
 # --- before a launch
 
 
@@ -162,12 +180,15 @@ class EndItself(Question[EndsItself], name="end_itself"):
 class Audit(Question[Facts], name="audit"):
     """`hook` is the profile's shell text, which runs before the training's Python is asked;
     `requirements`: packages, by the names that pip knows, of which it is to say the versions.
+    `env`: what a cell gets beside it, whose mirrors are tried, and pip's where `has_pip`.
     """
 
     credentials: BoxPath
     training_python: str
     hook: str
     requirements: tuple[str, ...] = field(default=(), metadata=SILENT)
+    env: dict[str, str] = field(default_factory=dict, metadata=SILENT)
+    has_pip: bool = field(default=False, metadata=SILENT)
 
 
 @dataclass(frozen=True)

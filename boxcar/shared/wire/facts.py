@@ -13,7 +13,9 @@ from boxcar.shared.wire.question import SILENT, Count, Time
 
 @dataclass(frozen=True)
 class Gpu:
-    """`mig`: the UUIDs of the slices that a card was divided into, each a GPU to a cell."""
+    """`mig`: the UUIDs of the slices that a card was divided into, each a GPU to a cell. `xid`: the
+    last error that the driver has reported of it by number.
+    """
 
     name: str | None = field(default=None, metadata=SILENT)
     utilization_percent: int | None = field(default=None, metadata=SILENT)
@@ -23,6 +25,8 @@ class Gpu:
     slowed_by: tuple[str, ...] = field(default=(), metadata=SILENT)
     ecc_errors: Count | None = field(default=None, metadata=SILENT)
     retired_rows: Count | None = field(default=None, metadata=SILENT)
+    xid: Count | None = field(default=None, metadata=SILENT)
+    driver: str | None = field(default=None, metadata=SILENT)
     problem: str | None = field(default=None, metadata=SILENT)
     mig: tuple[str, ...] = field(default=(), metadata=SILENT)
 
@@ -73,6 +77,17 @@ class TrainingPython:
 
 
 @dataclass(frozen=True)
+class Mirror:
+    """A mirror that a training would use, by the variable that names it; `problem`: why it is dead,
+    null where it answers with what was asked. No password of the `url` is in it.
+    """
+
+    name: str
+    url: str
+    problem: str | None
+
+
+@dataclass(frozen=True)
 class HasRun:
     """Whether something of the run is there already."""
 
@@ -106,6 +121,7 @@ class Facts:
     cpu_quota_cores: float | None = field(default=None, metadata=SILENT)
     processes: Count | None = field(default=None, metadata=SILENT)
     processes_limit: Count | None = field(default=None, metadata=SILENT)
+    mirrors: tuple[Mirror, ...] = field(default=(), metadata=SILENT)
 
     @property
     def gpus_for_cells(self) -> int:

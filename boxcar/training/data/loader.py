@@ -170,6 +170,11 @@ class RankAwareDataLoader:
         """The epoch that is under way, or the next one."""
         return self._sampler.epoch
 
+    @property
+    def batches_done(self) -> int:
+        """Batches of this epoch that the loop was given: not 0 where a resume goes on within it."""
+        return self._sampler.batches_done
+
     def set_epoch(self, epoch: int) -> None:
         """Go to the start of an epoch; nothing happens where it is under way already.
 

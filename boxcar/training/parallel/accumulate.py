@@ -1,8 +1,8 @@
 """Gradient accumulation: one optimizer step from the mean gradient of several micro-batches.
 
     accumulator = GradientAccumulator(4, clip_norm=1.0)
-    for step_idx, (inputs, targets) in enumerate(batches):
-        with accumulator.micro_step(model, step_idx, is_last=step_idx + 1 == len(batches)):
+    for step_idx, (inputs, targets) in enumerate(loader, loader.batches_done):
+        with accumulator.micro_step(model, step_idx, is_last=step_idx + 1 == len(loader)):
             loss = loss_of(model(inputs), targets)
             stepped = accumulator.step(loss, optimizer, step_idx)
 
@@ -115,7 +115,7 @@ class GradientAccumulator:
             self._move_to(step_idx, is_last=False)
         self._losses.append((step_idx, loss.detach()))
         share = loss / self.accumulation_steps if self.accumulation_steps > 1 else loss
-        (self._scaler.scale(share) if self._scaler else share).backward()
+        _backward(self._scaler.scale(share) if self._scaler else share)
         if self._closes:
             self._finish(optimizer)
         return self._closes
@@ -259,6 +259,18 @@ class GradientAccumulator:
                 f"the gradient is not finite {where}, though every loss is: an operation overflows "
                 "in the backward pass; no step was taken"
             )
+
+
+def _backward(loss: Tensor) -> None:
+    try:
+        loss.backward()
+    except RuntimeError as error:
+        # torch advises retain_graph=True, with which each gradient would count twice.
+        if "through the graph a second time" not in str(error):
+            raise
+        raise InputError(
+            "accumulator.step runs backward itself: take loss.backward() out of the loop"
+        ) from error
 
 
 def _every(check_finite: str) -> int:

@@ -5,7 +5,12 @@ import threading
 import pytest
 import waiting
 
-from boxcar.laptop.common.side_by_side import each, each_or_why, raise_all
+from boxcar.laptop.common.side_by_side import (
+    each,
+    each_or_why,
+    end_if_given_up,
+    raise_all,
+)
 from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 
 ALL = ["a", "b", "c"]
@@ -66,3 +71,35 @@ def test_ctrl_c_need_not_wait_for_a_box_that_hangs() -> None:
     with pytest.raises(KeyboardInterrupt):
         each(["a", "b"], act, on_interrupt=is_closed.set)
     assert is_closed.is_set()
+
+
+def test_ctrl_c_gives_up_what_the_others_have_still_to_do() -> None:
+    """Also what they in turn do side by side; and nothing that is done later."""
+    ends: list[str] = []
+    have_begun = threading.Barrier(3)
+
+    def wait(name: str) -> None:
+        end_if_given_up()
+        have_begun.wait(waiting.LIMIT_S)
+        waiting.until(_is_given_up, "somebody typed Ctrl-C")
+        ends.append(name)
+
+    def act(name: str) -> None:
+        if name == "a":
+            have_begun.wait(waiting.LIMIT_S)
+            raise KeyboardInterrupt  # as the main thread has it where it waits for them
+        each([f"{name}1", f"{name}2"], wait)
+
+    with pytest.raises(KeyboardInterrupt):
+        each(["a", "b"], act)
+    assert sorted(ends) == ["b1", "b2"]
+    each(["a"], lambda _: end_if_given_up())
+    end_if_given_up()
+
+
+def _is_given_up() -> bool:
+    try:
+        end_if_given_up()
+    except TemporaryError:
+        return True
+    return False

@@ -8,6 +8,7 @@ import pytest
 from box_facts import A100, facts_of, good
 
 from boxcar.laptop.fitness.health import has_code, judge_health
+from boxcar.laptop.fitness.mirrors import judge_mirrors
 from boxcar.laptop.fitness.rules import ALL, Row, Told
 from boxcar.shared.wire.box_asks import OthersSeen, Stranger
 
@@ -103,3 +104,42 @@ def test_versions_that_change_numbers_are_compared_where_both_are_known():
         "torch (box-a: 2.9, box-b: 2.8, box-c: 2.9); CUDA (box-a: 12.8, box-b: 12.6, box-c: 12.8); "
         "transformers (box-a: 4.57, box-b: 4.56, box-c: 4.57)"
     )
+
+
+def test_a_mirror_that_is_dead_from_the_box_is_said_and_one_that_answers_is_named():
+    mirrors = [
+        {"name": "HF_ENDPOINT", "url": "https://m", "problem": "it answers HTML"},
+        {"name": "PIP_INDEX_URL", "url": "https://p", "problem": None},
+    ]
+    told = {"a": Told(facts_of(good() | {"mirrors": mirrors}))}
+    dead, alive = judge_mirrors(told)
+    assert (dead.what, dead.verdict, dead.found) == ("mirror", "warn", "https://m")
+    assert "HF_ENDPOINT is dead from here and is not used: it answers HTML" in dead.reason
+    assert (alive.verdict, alive.found, alive.reason) == ("ok", "https://p", "")
+
+
+def test_an_xid_of_the_card_is_warned_of_and_one_of_a_program_is_not():
+    [row] = rows(gpus=[card(xid=79)])
+    assert (row.what, row.verdict) == ("GPU health", "warn") and "Xid 79" in row.reason
+    assert rows(gpus=[card(xid=31)]) == []
+
+
+@pytest.mark.parametrize(
+    ("driver", "cuda", "has_cuda", "is_refused"),
+    [
+        ("470.82.01", "12.8", False, True),
+        ("525.60.13", "12.8", False, False),  # something else is wrong
+        ("550.54.15", "13.0", False, True),
+        ("418.87", "11.8", False, True),
+        ("470.82.01", "12.8", True, False),  # by a package for compatibility
+        ("470.82.01", None, False, False),  # built for the CPU, which has a row of its own
+        ("made up", "12.8", False, False),
+    ],
+)
+def test_a_driver_older_than_the_wheel_needs_is_named_with_what_it_needs(
+    driver, cuda, has_cuda, is_refused
+):
+    training = good()["training"] | {"cuda": cuda, "has_cuda": has_cuda}
+    found = rows(gpus=[card(driver=driver)], training=training)
+    assert [row.what for row in found] == (["driver"] if is_refused else [])
+    assert all(f"older than CUDA {cuda}" in row.reason for row in found)

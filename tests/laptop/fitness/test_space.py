@@ -15,6 +15,7 @@ from boxcar.laptop.fitness.rules import (
     Row,
     Told,
     check_space,
+    room_of_box,
 )
 from boxcar.laptop.project.resources import Resources
 from boxcar.shared.files.plan import Cell, Plan
@@ -188,3 +189,9 @@ def test_a_box_that_said_nothing_and_a_tier_that_cannot_be_read_have_no_row_here
     assert check_space({"box-a": Told(None, why="gone")}, plan(), ONE) == []
     facts = {"box-a": changed(told()["box-a"], "durable", free_bytes=None)}
     assert verdicts(check_space(facts, plan(), ONE)) == {"box-a room: data": "ok"}
+
+
+def test_a_box_to_be_rented_has_room_for_the_cells_of_the_fullest() -> None:
+    # Three cells and the checkpoint of the one that runs; a tier of its own holds them once more.
+    assert room_of_box(plan(), ONE) == OWN_BYTES + 4 * GB
+    assert room_of_box(plan("box"), ONE) == 2 * (OWN_BYTES + 4 * GB)

@@ -69,6 +69,20 @@ def test_a_box_that_was_never_reached_is_given_up_at_once(
     assert not line.failures
 
 
+def test_a_line_that_is_cut_before_the_first_byte_gets_its_tries_too(
+    place: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turned_away = Unreachable("box-z", "connection closed", is_brief=True)
+    for first in (CUT, turned_away):
+        line = Line(place, monkeypatch, [(0, first), (0, GONE), (3, None)])
+        fetch(line, tmp_path)
+        assert line.failures == [0, 1]
+    line = Line(place, monkeypatch, [(0, CUT)] * (folders.TRIES + 1))
+    with pytest.raises(LinkCut, match="cut"):
+        fetch(line, tmp_path)
+    assert line.failures == list(range(folders.TRIES))
+
+
 def test_one_that_went_away_is_given_up_after_some_tries_and_the_cut_is_said(
     place: Remote, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,10 +14,14 @@ from typing import Any
 import pytest
 from far_boxes import World, seen_from_afar
 from finished_run import FinishedRun, make_run, steps_until_end
+from rental import QuickClock
 from run_on_disk import held
+from stand_in_providers import KEY, environment, stand_in
+from stand_in_providers import Box as StandInBox
 
 from boxcar.laptop.common import home, show
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.common.provider_keys import fingerprint
 from boxcar.laptop.hosts import host_keys
 from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.host_keys import HostRecord
@@ -26,6 +30,8 @@ from boxcar.laptop.places import ssh_site
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.project import Project, results_of
+from boxcar.laptop.providers import calls
+from boxcar.laptop.providers.rented_record import RentedBox, write_record
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.meters import open_meters
 from boxcar.laptop.verbs.down import down
@@ -589,7 +595,7 @@ def test_a_box_ends_itself_for_good_once_its_id_was_typed(
     assert down(vast.far.project) == OPEN
     told = capsys.readouterr().err
     assert "box-a (id 28000023) ends for good, by its own key" in told
-    assert [words[1:] for words in vast.calls] == [["vast", "destroy", "28000023"]]
+    assert [words[2:] for words in vast.calls] == [["vast", "destroy", "28000023"]]
     now = vast.far.teardown
     assert now.to_destroy == {"box-a": "28000023"} and list(now.off) == ["box-a"]
     assert [one.box for one in open_meters(vast.far.project, now)] == ["box-b"], "nobody typed it"
@@ -629,6 +635,34 @@ def test_a_yes_without_silence_may_still_bill_and_is_told_once(
     vast.far.world.off |= {*IDS}
     assert down(replace(vast.far.project)) == 0, "it took its time"
     assert len(vast.calls) == 2
+
+
+def test_where_its_own_key_ended_nothing_the_providers_api_ends_it(
+    vast: Vast,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    vast.is_deaf = True
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(calls, "CLOCK", QuickClock().clock())
+    job, label = str(vast.far.project.root / "job.yaml"), "boxcar-0123456789ab-tiny"
+    with stand_in("vastai") as server:
+        for box, id_ in IDS.items():
+            server.add(StandInBox(id_, label, "", "RTX 4090", 1, 0.5, server.running))
+            rented = ("RTX 4090", 1, 0.5, 0.5, "USD")
+            made = RentedBox(id_[-4:] * 3, "vastai", "tiny", box, job, label,
+                             fingerprint(KEY), AT, *rented)  # fmt: skip
+            write_record(replace(made, id=id_, seen_at=AT, up_at=AT))
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+        types(monkeypatch, "tiny", "28000023", "", "")
+        assert down(vast.far.project) == OPEN
+        assert list(server.boxes) == ["28000024"], "of which nobody typed the id"
+    told = capsys.readouterr().err
+    assert "box-a: still answers, so its own key ended nothing" in told
+    assert "box-a: 28000023 is gone, seen twice" in told
+    assert list(vast.far.teardown.seen_gone) == ["box-a"] and not vast.far.teardown.off
 
 
 # --- other runs on its boxes

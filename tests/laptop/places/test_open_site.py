@@ -11,8 +11,9 @@ from tiny_project import make_project
 
 import boxcar
 from boxcar.laptop.places import open_site as table
+from boxcar.laptop.places.kube_site import KubeSite
 from boxcar.laptop.places.local_site import LocalSite
-from boxcar.laptop.places.open_site import find_site, open_site, python_here
+from boxcar.laptop.places.open_site import open_site, python_here
 from boxcar.laptop.places.slurm_site import SlurmSite
 from boxcar.laptop.places.ssh_site import SshSite
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
@@ -47,14 +48,11 @@ def test_the_profile_says_at_which_site_a_run_is(run: RunOnDisk) -> None:
     assert isinstance(ssh, SshSite)
 
 
-@pytest.mark.parametrize("name", ["kubernetes"])
-def test_a_site_that_can_be_described_only_is_refused_when_it_is_opened(
-    run: RunOnDisk, name: str
-) -> None:
-    project = on_profile(run, name)
-    assert find_site(project, print) is None
-    with pytest.raises(InputError, match=f"Boxcar can describe the profile '{name}'"):
-        open_site(project, print)
+def test_a_cluster_without_the_name_of_its_claim_is_refused_at_the_launch(run: RunOnDisk) -> None:
+    site = open_site(on_profile(run, "kubernetes"), print)
+    assert isinstance(site, KubeSite)
+    with pytest.raises(InputError, match=r"kubernetes: \{claim: NAME\}"):
+        site.refuse_launch()
 
 
 def test_a_try_on_this_machine_is_by_the_boxs_interpreter_only_where_the_box_is_here(

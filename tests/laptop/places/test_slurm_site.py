@@ -88,6 +88,24 @@ def test_a_look_at_all_queues_is_two_short_calls_of_the_login_node(
     assert view.queue("queue_1").is_alive and view.queue("queue_2").condition.word == "done"
 
 
+def test_an_agent_that_ends_between_the_two_calls_is_done_and_not_dead(
+    run: RunOnDisk, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run.say("queue_1", agent_started())
+    cluster.has("RUNNING")
+    assert view_of(run, cluster).queue("queue_1").is_alive
+    ask = cluster.ask
+
+    def ends_meanwhile(box: str, question: Any, **more: Any) -> Any:
+        if isinstance(question, cluster_asks.SlurmLook):
+            run.say("queue_1", queue_done())
+            cluster.has("COMPLETED")
+        return ask(box, question, **more)
+
+    monkeypatch.setattr(cluster, "ask", ends_meanwhile)
+    assert word(run, cluster) == "done"
+
+
 @pytest.mark.parametrize(
     ("reason", "expected", "code"),
     [

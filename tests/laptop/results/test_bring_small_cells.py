@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from finished_run import FILES, RUN, FinishedRun, make_run
 
+from boxcar.laptop.common.progress import Progress
 from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.results import bring_cell, results_folder
 from boxcar.laptop.results.bring_cell import Published, Terms, read_published
-from boxcar.laptop.verbs.pull import pull
-from boxcar.shared import paths
+from boxcar.laptop.run.look import look_at_run
+from boxcar.laptop.verbs.pull import pull, pull_cells
+from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.files import codec, manifest
@@ -146,3 +148,16 @@ def test_a_pull_that_was_killed_after_the_fetch_ends_right(run: FinishedRun, hel
     os.utime(left, ns=times)
     came = bring_cell.fetch_small_cells(run.site, portion, Terms(held), lambda _: None)
     assert came == set(NAMES) - {"c1"}
+
+
+def test_cells_whose_portion_was_cut_off_are_counted_once(
+    run: FinishedRun, held: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line said 24 MB of 32 MB where there were 16, and gave what had not come for done."""
+    monkeypatch.setattr(bring_cell, "fetch_small_cells", lambda *_: set())
+    bar = Progress("pull")
+    view = look_at_run(run.site, timestamp.utc_now())
+    cells = [cell for cell in view.roster.cells if cell.name in NAMES]
+    outcomes = pull_cells(run.site, view, cells, held, bar)
+    assert [one.word for one in outcomes] == ["pulled"] * len(NAMES)
+    assert bar.total == bar.done == sum(one.manifest.size_bytes for one in wanted(run))

@@ -35,6 +35,16 @@ def test_drain_asks_every_living_agent_and_says_what_will_happen(run, capsys):
     assert "invoke watch" in said
 
 
+def test_all_cells_that_run_side_by_side_are_named(run, capsys):
+    run.say("queue_1", agent_started(), cell_started("a"), cell_started("b"))
+    with held(run.site.tier.lock("queue_1")):
+        assert drain(run.project, queues=["queue_1"]) == 0
+        assert stop(run.project, queues=["queue_1"]) == 0
+    said = capsys.readouterr().err
+    assert "queue_1 on box-a: finishes a, b, then ends" in said
+    assert "queue_1 on box-a: a, b are asked to save a checkpoint, then end;" in said
+
+
 KILLED = {"failure": "137-N", "class": "RESUME_SAME", "reason": "it was killed", "wait_s": 60.0}
 
 

@@ -107,3 +107,40 @@ def test_an_id_that_only_the_box_has_said_counts_at_its_aliass_address(
     else:
         assert said.ended(75) and "at another address" in said.err
         assert box.id in renter.server.boxes and renter.server.calls("end") == 0
+
+
+def test_a_stop_is_seen_twice_and_the_row_says_that_the_disk_bills(renter, two):
+    if renter.server.name == "lambda":
+        said = renter.type("down", "--verb", "stop").ended(2)
+        assert "has no stop" in said.err and len(renter.server.boxes) == 2
+        return
+    said = renter.type("down", "--verb", "stop").ended(75)
+    assert renter.server.calls("stop") == 2 and renter.server.calls("end") == 0
+    assert said.err.count("is stopped, seen twice") == 2
+    assert "its disk bills until it is destroyed" in said.err and len(renter.server.boxes) == 2
+    assert all(one["stopped_at"] for one in renter.records()) and renter.seen_gone() == []
+    # Then one is destroyed, by its typed id.
+    said = renter.type("down", typed=f"{two['box-a']}\n\n").ended(75)
+    assert list(renter.server.boxes) == [two["box-b"]] and renter.seen_gone() == ["box-a"]
+
+
+def test_a_stop_that_did_nothing_may_still_bill(renter, two):
+    if renter.server.name == "lambda":
+        pytest.skip("Lambda has no stop")
+    renter.server.fault("stop", *["nothing"] * 60)
+    said = renter.type("down", "--verb", "stop").ended(75)
+    assert "MAY STILL BILL" in said.err and "seen twice" not in said.err
+    assert not any(one["stopped_at"] for one in renter.records())
+    teardown = json.loads((renter.project.results / "teardown.json").read_text())
+    assert not teardown.get("stopped")
+
+
+@pytest.mark.parametrize("verb", ["destroy", "Stop", ""])
+def test_no_other_verb_is_taken(renter, two, verb):
+    renter.type("down", "--verb", verb).ended(2)
+    assert len(renter.server.boxes) == 2 and renter.server.calls("stop") == 0
+
+
+def test_without_a_key_nothing_is_stopped(renter, two):
+    renter.type("down", "--verb", "stop", **{KEYS[renter.server.name]: ""}).ended(2)
+    assert len(renter.server.boxes) == 2

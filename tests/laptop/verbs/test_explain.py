@@ -207,6 +207,8 @@ def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
     failed = tell_history(Event(1, "e", "t", "cell.failed", {"reason": "{failure}"}))
     assert failed.startswith("attempt ? failed after ? (?: {failure}); ")
     assert tell_history(Event(1, "e", "t", "cell.teleported", {"cell": "a"})) == "cell.teleported"
+    passed = {"cell": "a", "reason": "a is claimed by all@b on b; it is skipped here"}
+    assert tell_history(Event(1, "e", "t", "cell.skipped", passed)) == passed["reason"]
 
 
 def test_gpus_that_idled_are_a_moment_of_the_cell() -> None:

@@ -13,6 +13,7 @@ from boxcar.laptop.common import show
 from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.project.queues.cell_cost import Sample
+from boxcar.laptop.tryout import passes
 from boxcar.laptop.verbs.plan import first_command, plan
 from boxcar.shared.disk.mounts import DiskRoom
 from boxcar.shared.errors import InputError
@@ -409,6 +410,16 @@ def test_numbers_of_a_disk_have_separators(
     monkeypatch.setattr("boxcar.laptop.verbs.plan.disk_room", lambda folder: room)
     plan(project, as_json=False)
     assert "16,195,706" in capsys.readouterr().out
+
+
+def test_the_memory_of_all_cells_at_once_is_said_also_where_env_names_the_gpus(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = 'gpus_per_cell: 1\nenv: {CUDA_VISIBLE_DEVICES: "0,1,2,3"}\n'
+    seen = passes.Measured(1, 1, 2 * 10**9, 0, 1)
+    monkeypatch.setattr(passes, "measured", lambda project: seen)
+    plan(open_with(tmp_path, JOB + more), as_json=False)
+    assert "4 x 2.0 GB of RAM" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("profile", "is_said"), [("local", False), ("ssh", True)])

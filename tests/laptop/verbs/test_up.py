@@ -267,3 +267,22 @@ def test_no_key_and_no_secret_is_said_or_written(renter, tmp_path):
 def test_where_boxcar_cannot_rent_it_is_said_how_to(renter):
     said = renter.project.boxcar("up", "-p", "autodl", env=renter.env).ended(2)
     assert "cannot rent there" in said.err and "vastai" in said.err
+
+
+def test_a_ceiling_of_rate_counts_the_live_boxes_of_all_runs(renter):
+    renter.up("--boxes", "1").ended(0)
+    [first] = renter.records()
+    most = first["rate"] + first["most_rate"] / 2
+    renter.project.write_job(max_rate=f"{most:.4f} USD/h")
+    said = renter.up("--boxes", "2").ended(2)
+    assert "max_rate" in said.err and "1 live box of yours" in said.err
+    assert renter.server.calls("create") == 1
+    renter.project.write_job(max_rate=f"{3 * first['most_rate']:.4f} USD/h")
+    renter.up("--boxes", "2").ended(0)
+    assert renter.server.calls("create") == 2
+
+
+def test_a_ceiling_in_another_currency_refuses(renter):
+    renter.project.write_job(max_rate="3 CNY/h")
+    said = renter.up("--boxes", "1").ended(2)
+    assert "Write it in USD" in said.err and renter.server.ever == {}

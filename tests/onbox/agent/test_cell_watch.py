@@ -99,7 +99,7 @@ def test_a_number_that_becomes_nan_ends_the_cell_where_the_job_says_so(make_run)
     run = make_run(cells, ends_at_nan=True, metrics=(LOSS,), **HURRIED)
     assert run.finish() == 1
     (failed,) = run.events("cell.failed")
-    assert (failed.data["failure"], failed.data["is_final"]) == ("NAN", True)
+    assert (failed.data["failure"], failed.data["is_final"]) == ("NAN-METRIC", True)
     assert "a: loss is not a number any more; attempt 1 is ended" in failed.data["reason"]
     assert run.state("b") == "verified"
 

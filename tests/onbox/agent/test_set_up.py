@@ -174,3 +174,23 @@ def test_packages_are_installed_beside_the_torch_that_is_there(tmp_path):
     assert any(line.startswith("torch==") for line in lines)
     assert install[:4] == [sys.executable, "-m", "pip", "install"]
     assert install[-4:] == ["-r", "needs.txt", "-c", str(held)]
+
+
+DEAD = "http://127.0.0.1:1/simple"
+
+
+def test_a_dead_mirror_is_said_and_neither_the_set_up_nor_a_cell_uses_it(make_run, tmp_path):
+    run = make_run(
+        {"a": {}},
+        setup="setup.sh",
+        code={"setup.sh": f"env > {tmp_path}/env"},
+        env={"PIP_INDEX_URL": DEAD, "HF_ENDPOINT": "http://127.0.0.1:1"},
+    )
+    assert run.finish() == 0
+    env = (tmp_path / "env").read_text().splitlines()
+    assert "PIP_INDEX_URL=https://pypi.org/simple" in env
+    assert not any(line.startswith("HF_ENDPOINT") for line in env)
+    got = json.loads((run.out("a") / "environment.json").read_text())
+    assert "HF_ENDPOINT" not in got
+    said = run.warnings("mirror_dead")
+    assert any(f"PIP_INDEX_URL: {DEAD} is dead from here and is not used" in one for one in said)

@@ -54,6 +54,13 @@ def test_as_many_cells_run_as_have_gpus_each_with_its_own(make_run):
     assert (trained_on.ranks, trained_on.beside, trained_on.share) == (1, 3, 0.25)
 
 
+def test_a_plain_python_with_several_gpus_is_one_rank(make_run):
+    run = make_run({"a": {}}, gpus_per_cell=4, nproc=None, **FOUR | {"scratch": ()})
+    assert run.finish() == 0
+    assert events(run, "cell.started")["a"]["nproc"] == 1
+    assert manifest.read_manifest(run.durable.manifest("a")).trained_on.ranks == 1
+
+
 def test_cells_that_share_what_there_is_run_side_by_side_too(make_run):
     run = make_run(dict.fromkeys("abc", HELD), slots=2, scratch=("latest.json",))
     agent = run.start()

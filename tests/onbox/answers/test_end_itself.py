@@ -91,7 +91,7 @@ class Box:
 
     def call(self) -> int:
         """What the child does that was started last."""
-        (path, provider, verb), environ = self.started[-1]
+        (_verb, path, provider, verb), environ = self.started[-1]
         return end_itself.call_provider(Path(path), provider, verb, environ)
 
 

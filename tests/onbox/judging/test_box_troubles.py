@@ -34,6 +34,7 @@ TROUBLES: list[tuple[str, dict[str, Any], str]] = [
     ("shm_full", {"shm_size_bytes": 64 << 20, "shm_free_bytes": 1 << 20}, "1 MiB left"),
     ("gpu_slowed_0", {"gpus": card(slowed_by=["heat (hardware)"])}, "heat (hardware), at 91 °C"),
     ("gpu_ecc_0", {"gpus": card(ecc_errors=3)}, "3 memory errors"),
+    ("gpu_xid_0", {"gpus": card(xid=79)}, "Xid 79, an error of the card itself"),
 ]
 
 
@@ -101,3 +102,7 @@ def test_memory_of_a_card_counts_as_strange_only_while_no_cell_runs():
 def test_a_box_that_says_nothing_has_no_trouble():
     box = BoxTroubles()
     assert [box.look({}, now_s * 5.0, is_at_work=False) for now_s in range(999)] == [[]] * 999
+
+
+def test_an_xid_that_a_crashed_program_leaves_is_no_trouble_of_the_box():
+    assert Box().pass_by(60, gpus=card(xid=31)) == []

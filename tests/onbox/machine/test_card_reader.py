@@ -134,6 +134,7 @@ def pretend(monkeypatch: pytest.MonkeyPatch, name: str, **facts: Any) -> None:
     library.nvmlDeviceGetCount = lambda: 1
     library.nvmlDeviceGetHandleByIndex = lambda index: index
     library.nvmlDeviceGetName = lambda handle: name
+    library.nvmlDeviceGetPciInfo = told("bus")
     library.nvmlDeviceGetUUID = lambda handle: "GPU-1"
     library.nvmlSystemGetDriverVersion = lambda: "550.54.15"
     memory = type("Memory", (), {"used": GIB, "total": 80 * GIB})

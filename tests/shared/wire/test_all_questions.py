@@ -74,6 +74,8 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.EndItself((), "~/c", (), "runpod", "stop", "a1", is_look=True),
         box_asks.EndsItself((box_asks.AtWork(queue="q1"),), problem="no key"),
     ),
+    (box_asks.KeepDeadline("vast", 21600, 604800), box_asks.DeadlineKept()),
+    (box_asks.KeepDeadline("runpod", 60, 120), box_asks.DeadlineKept("no key")),
     (
         box_asks.TrySecondHome("s3://b", "python3", "", "print()", {"a": "b"}, {"a": "c"}),
         box_asks.SecondHomeTried("s3fs is missing"),
@@ -205,7 +207,7 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         box_asks.Ended((box_asks.AtWork("q1"), box_asks.AtWork(cell="a"))),
     ),
     (
-        box_asks.Audit("/c.json", "python3", "module load x"),
+        box_asks.Audit("/c.json", "python3", "module load x", (), {"a": "b"}, True),
         Facts(
             AT,
             "box-a",
@@ -340,6 +342,8 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "is_clean",
     "is_look",
     "sets_up_again",
+    "env",
+    "has_pip",
     "is_limit",
     "begin_until",
     "is_lent",
@@ -531,7 +535,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 37
+    assert len(QUESTIONS) == len(questions) == 38
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

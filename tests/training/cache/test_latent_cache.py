@@ -316,4 +316,6 @@ def test_two_tasks_two_ranks_and_six_workers_train_beside_a_small_dev_shm(tmp_pa
 def test_the_same_training_dies_where_the_cache_is_put_in_shared_memory(tmp_path: Path) -> None:
     codes, _ = in_a_small_shm(the_way_that_failed, tmp_path)
     said = " ".join(path.read_text() for path in tmp_path.glob("failed_*"))
-    assert -signal.SIGBUS in codes or "No space left on device" in said
+    # torch 2.11 with Python 3.12 says so before it writes: Resource temporarily unavailable (11).
+    in_words = ("No space left on device", "unable to allocate shared memory")
+    assert -signal.SIGBUS in codes or any(words in said for words in in_words)

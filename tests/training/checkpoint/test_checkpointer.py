@@ -554,4 +554,4 @@ def test_whatever_step_of_a_save_is_the_last_nothing_that_was_saved_is_lost(
     tmp_path: Path, is_sharded: bool
 ) -> None:
     [steps] = run_ranks(1, before_each_step, tmp_path, is_sharded)
-    assert steps > 15  # files, folders and links of two saves; else the end never came
+    assert steps > 12  # files, folders and links of two saves; else the end never came

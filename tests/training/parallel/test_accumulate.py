@@ -242,6 +242,15 @@ def test_an_optimizer_without_gradients_is_told_before_the_scaler_fails() -> Non
             )
 
 
+def test_a_loss_whose_backward_was_run_already_is_told() -> None:
+    """torch's own advice, retain_graph=True, would count each gradient twice."""
+    model = linear()
+    loss = loss_of(model, batches(1)[0])
+    loss.backward()  # type: ignore[no-untyped-call]
+    with pytest.raises(InputError, match=r"take loss\.backward\(\) out of the loop"):
+        GradientAccumulator(1).step(loss, Recorder(model), 0)
+
+
 def test_a_gradient_that_overflows_alone_is_told_apart_from_the_loss() -> None:
     model = linear()
     with pytest.raises(DivergedError, match="though every loss is:"):

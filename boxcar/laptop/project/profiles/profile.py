@@ -131,6 +131,15 @@ class Profile(ProfileModel):
     def is_billed(self) -> bool:
         return self.meter.is_billed
 
+    def with_stop_by_api(self) -> Profile:
+        """The same, where `down` has its provider stop the boxes, and no box ends itself. Its stop
+        must be known.
+        """
+        assert self.meter.stop is not None
+        by_hand = self.meter.stop.model_copy(update={"from_box": None, "own_key": None})
+        meter = self.meter.model_copy(update={"down": "stop", "stop": by_hand})
+        return self.model_copy(update={"meter": meter})
+
     @property
     def meter_stop(self) -> MeterStop:
         """What `down` does to the meter."""

@@ -26,6 +26,7 @@ def inconsistencies(profile: ProfileModel) -> Iterator[str]:
     yield from _secrets_on_the_tier(profile)
     yield from _second_home_on_a_tier(profile)
     yield from _slurm_elsewhere(profile)
+    yield from _kubernetes_elsewhere(profile)
     if profile.connection.kind != "local" and profile.env.training_python == AUTO:
         yield (
             _(
@@ -97,6 +98,18 @@ def _slurm_elsewhere(profile: ProfileModel) -> Iterator[str]:
                 "{profile}: is for a cluster, but connection.kind of this profile is {kind}. "
                 "Write extends: slurm",
                 profile=profile.at("slurm"),
+                kind=profile.connection.kind,
+            )
+        )
+
+
+def _kubernetes_elsewhere(profile: ProfileModel) -> Iterator[str]:
+    if profile.connection.kind != "kubernetes" and profile.kubernetes.model_fields_set:
+        yield (
+            _(
+                "{profile}: is for Kubernetes, but connection.kind of this profile is {kind}. "
+                "Write extends: kubernetes",
+                profile=profile.at("kubernetes"),
                 kind=profile.connection.kind,
             )
         )

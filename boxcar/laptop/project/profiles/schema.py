@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, model_validator
 from boxcar.laptop.common.provider_keys import refuse_key
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
+from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.profiles.slurm_options import Cluster
 from boxcar.shared import names
 from boxcar.shared.files.plan import AUTO, FULL_DISK_S
@@ -321,5 +322,6 @@ class ProfileModel(Group):
     clocks: Clocks
     limits: Limits
     slurm: Cluster = Cluster()  # of a cluster only
+    kubernetes: KubeOptions = KubeOptions()  # likewise
     conveniences: tuple[Sentence, ...] = ()
     gotchas: tuple[Sentence, ...] = ()

@@ -140,7 +140,7 @@ AGENTS_OWN = (
         mark("look at the stacks in its log and in gauges/stalled"),
     ),
     OwnFailure(
-        "NAN",
+        "NAN-METRIC",
         Course.FIX_CONFIG,
         mark("a number that the job names became NaN, and it was ended (when_nan: end)"),
         mark("lower the learning rate, clip gradients or use bf16, then push"),

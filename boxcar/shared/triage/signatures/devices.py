@@ -5,19 +5,15 @@ from __future__ import annotations
 from boxcar.shared.sentence import mark
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signature import Signature, Where, cuda_error
+from boxcar.shared.triage.xids import OF_DEAD_CARD, OF_MEMORY
 
 _RENT = mark("rent another box and move the cells there; report this one to the platform")
-_DEAD_XIDS = (
-    "46|48|54|56|57|58|61|62|64|69|74|79|8[0-9]|9[2356]|109|110"
-    "|11[0-9]|12[0-9]|13[0-9]|14[0-9]|15[0-9]"
-)
-
 SIGNATURES = (
     Signature(
         "ECC",
         Course.OTHER_BOX,
         cuda_error("214")
-        + r"|uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{0,80}?[:,\s](?:48|63|64|92|94|95)\b"
+        + rf"|uncorrectable (?:ECC|NVLink) error|\bXid\b[^\n]{{0,80}}?[:,\s](?:{OF_MEMORY})\b"
         r"|[Dd]ouble.?[Bb]it ECC|uncorrectable hardware error|ERREVENT_ATHUB\w*"
         r"|[Rr]ow.?[Rr]emap\w* (?:failure|pending|failed)",
         mark("GPU memory is faulty"),
@@ -27,7 +23,7 @@ SIGNATURES = (
     Signature(
         "U22",
         Course.OTHER_BOX,
-        rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{_DEAD_XIDS}|45)\b|[Ff]allen off the bus"
+        rf"\bXid\b[^\n]{{0,80}}?[:,\s](?:{OF_DEAD_CARD}|45)\b|[Ff]allen off the bus"
         r"|Unable to determine the device handle|GPU(?: is |_IS_)(?:lost|LOST)"
         r"|cudaErrorDeviceLost|RESULT_ERROR_DEVICE_LOST"
         r"|CUDA error: (?:device lost|hardware stack error)|GPU requires? (?:a )?re(?:set|boot)"

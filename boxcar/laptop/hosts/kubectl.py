@@ -1,0 +1,123 @@
+"""The person's own kubectl: their login plugins and contexts work, and nothing else reaches a
+cluster. What it says is read as JSON, or is told to the person.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boxcar.laptop.common import run_program
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
+from boxcar.shared.sentence import _, quotation
+
+TIMEOUT_S = 60.0
+_PERSON = (
+    "(NotFound)",
+    "(Forbidden)",
+    "(Invalid)",
+    "(BadRequest)",
+    "(Unauthorized)",
+    " is invalid: ",
+    "no configuration has been provided",
+    "current-context is not set",
+    "does not exist",
+)
+
+
+class Refused(InputError):
+    """The cluster has said no, and will again."""
+
+
+class AlreadyThere(BoxcarError):
+    """An object of that name exists."""
+
+
+class Kubectl:
+    """One namespace of one cluster; None is what kubectl itself takes."""
+
+    def __init__(self, context: str | None, namespace: str | None) -> None:
+        self.context, self.namespace = context, namespace
+
+    def words(self, *words: str) -> list[str]:
+        """The whole command."""
+        where = [f"--context={self.context}"] if self.context else []
+        where += [f"--namespace={self.namespace}"] if self.namespace else []
+        return ["kubectl", *where, *words]
+
+    def run(self, *words: str, data: bytes = b"", timeout_s: float = TIMEOUT_S) -> bytes:
+        """What it prints. Raises Refused, AlreadyThere, and TemporaryError where it may go better
+        later; the call may have taken effect then.
+        """
+        if shutil.which("kubectl") is None:
+            raise InputError(
+                _(
+                    "kubectl is not installed on this machine. Install it as your cluster's page "
+                    "says, and check that this answers: kubectl get pods"
+                )
+            )
+        try:
+            done = run_program.run(self.words(*words), data, timeout_s)
+        except (subprocess.TimeoutExpired, run_program.TooMuchSaid):
+            raise TemporaryError(
+                _("the cluster gave no answer within {seconds:.0f} s", seconds=timeout_s)
+            ) from None
+        if done.returncode:
+            raise _error(done.stderr.decode(errors="replace").strip())
+        return done.stdout
+
+    def items(self, kinds: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
+        """All objects of these kinds (`jobs,pods`) with these labels."""
+        chosen = ",".join(f"{name}={value}" for name, value in labels.items())
+        found = json.loads(self.run("get", kinds, "-l", chosen, "-o", "json"))
+        return list(found["items"])
+
+    def find(self, kind: str, name: str) -> dict[str, Any] | None:
+        said = self.run("get", kind, name, "--ignore-not-found", "-o", "json")
+        found: dict[str, Any] | None = json.loads(said) if said.strip() else None
+        return found
+
+    def create(self, one: Mapping[str, Any]) -> None:
+        """By stdin, so that no secret stands in a command."""
+        self.run("create", "-f", "-", data=json.dumps(one).encode())
+
+    def apply(self, one: Mapping[str, Any]) -> None:
+        """As `create`, also where it is there already. Keeps no copy of it in an annotation."""
+        self.run("apply", "--server-side", "--force-conflicts", "-f", "-", data=_bytes(one))
+
+    def delete(self, path: str, uid: str) -> None:
+        """Begin to delete the object at that path of the API, if it is that one; with all it owns.
+        No error where there is none.
+        """
+        options = {
+            "kind": "DeleteOptions",
+            "apiVersion": "v1",
+            "preconditions": {"uid": uid},
+            "propagationPolicy": "Foreground",
+        }
+        try:
+            self.run("delete", "--raw", path, "-f", "-", data=_bytes(options))
+        except Refused as error:
+            if "NotFound" not in str(error):
+                raise
+
+    def server_version(self) -> tuple[int, int]:
+        """Such as 1 and 31. Providers put a + behind the minor number."""
+        said = json.loads(self.run("version", "-o", "json")).get("serverVersion") or {}
+        minor = "".join(letter for letter in str(said.get("minor", "")) if letter.isdigit())
+        return int(said.get("major") or 1), int(minor or 0)
+
+
+def _bytes(one: Mapping[str, Any]) -> bytes:
+    return json.dumps(one).encode()
+
+
+def _error(said: str) -> BoxcarError:
+    last: Sequence[str] = said.splitlines()[-3:]
+    told = _("kubectl: {said}", said=quotation(" ".join(last)[:500] or _("no output")))
+    if "(AlreadyExists)" in said or "already exists" in said:
+        return AlreadyThere(told)
+    return Refused(told) if any(word in said for word in _PERSON) else TemporaryError(told)

@@ -1,0 +1,339 @@
+"""A run on Kubernetes: a Job for each queue, and a helper pod through which files travel.
+
+The person's own kubectl reaches the cluster. A question goes to the queue's own pod, where the
+cell's scratch and processes are, and to the helper pod where that is not there. What the agents
+write is read from the mirror, as with boxes over ssh.
+
+The run ends by its Jobs: they are deleted by label and uid, and looked for until they are gone.
+The claim stays, and so does the namespace. Not covered: what the node pool costs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from boxcar.laptop.common.home import Home
+from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.hosts import ask_over_ssh
+from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.kubectl import AlreadyThere, Kubectl
+from boxcar.laptop.hosts.pod_link import PodLink
+from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.places import kube_rules
+from boxcar.laptop.places.mirrored_site import MirroredSite
+from boxcar.laptop.places.site import StartedOrWhy
+from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.laptop.project.project import Project
+from boxcar.laptop.release import kube_objects
+from boxcar.laptop.run import kube_pods
+from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.teardown.gate import Steps
+from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
+from boxcar.shared.sentence import _
+from boxcar.shared.wire import run_asks
+
+# How a queue was started that is in the cluster's hands now.
+CREATED = "kubectl"
+HELPER_WITHIN_S = 300.0
+GONE_WITHIN_S = 600.0
+_LOOK_EVERY_S = 1.0
+
+
+class KubeSite(MirroredSite):
+    """See Site. The boxes are names of the person's choice: a queue each."""
+
+    tick_s = 2.0
+    poll_s = 10.0
+    proves_ends: ClassVar[bool] = True
+    end_fix: ClassVar[Command | str] = Command("status", note=_("once the cluster answers"))
+
+    def __init__(self, project: Project, tell: Tell) -> None:
+        super().__init__(project, tell)
+        self.options: KubeOptions = project.profile.kubernetes
+        self.kubectl = Kubectl(self.options.context, self.options.namespace)
+        self._jobs: dict[str, Any] = {}  # by name
+        self._pods: list[dict[str, Any]] = []
+        self._problem: BoxcarError | None = None
+        self._is_looked = False
+        self._helper = ""
+
+    # --- what is known
+
+    def refresh(self, *, is_exact: bool = False) -> None:
+        self._look_at_cluster()
+        super().refresh(is_exact=is_exact)
+
+    def box_label(self, box: str) -> str:
+        return _("{box} on the cluster", box=box)
+
+    def doubts(self) -> list[str]:
+        if self._problem:
+            told = _("cannot tell whether the agents run: {problem}", problem=str(self._problem))
+            return [told, *self.unread(), *self.tier_doubts()]
+        return super().doubts()
+
+    def has_lost_its_tier(self, box: str) -> bool:
+        return False
+
+    def give_up_boxes(self, names: Iterable[str]) -> None:
+        names = list(names)
+        if any(name in self._names for name in names):
+            raise InputError(
+                _("--gone takes a machine, and a queue of a cluster has none: down deletes its Job")
+            )
+        super().give_up_boxes(names)
+
+    def is_agent_alive(self, queue: str) -> bool | None:
+        """Whether its pod runs: a lock says nothing on file systems that do not know flock."""
+        if self._problem or not self._is_looked:
+            return None
+        return any(kube_pods.is_running(pod) for pod in self._pods_of(queue))
+
+    def listing_age_s(self, box: str) -> float:
+        return 0.0
+
+    def scheduled(self, queue: str) -> Scheduled | None:
+        job = self._jobs.get(kube_objects.job_name(self.plan.run, queue))
+        return kube_pods.scheduled(job, self._pods_of(queue)) if job else None
+
+    # --- how a run is launched
+
+    @property
+    def has_mounted_tier(self) -> bool:
+        return True
+
+    def refuse_launch(self) -> None:
+        self._check_options()
+
+    def judged(self, *, is_thorough: bool = False) -> list[Row]:
+        """What the cluster says of what is asked for, before it is asked for."""
+        self._check_options()
+        version = self.kubectl.server_version()
+        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
+        tried = {}
+        for queue in self.plan.queues:
+            tried[queue] = kube_rules.tried(self.kubectl, self._job(queue, "0" * 64, (), version))
+        may = {words: kube_rules.may(self.kubectl, words) for words in kube_rules.NEEDED}
+        return kube_rules.judge(
+            self.plan,
+            self.options,
+            version=version,
+            claim=claim,
+            refusals=tried,
+            allowed=may,
+        )
+
+    def start_question(self, start: run_asks.Start) -> None:
+        return None
+
+    def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
+        """A Job for each. One that is there and has not ended is left alone."""
+        started: dict[str, str] = {}
+        errors: dict[str, Exception] = {}
+        version: tuple[int, int] | None = None
+        for queue, start in starts.items():
+            try:
+                version = version or self.kubectl.server_version()
+                started[queue] = self._submit(queue, start, version)
+            except (BoxcarError, OSError) as error:
+                errors[queue] = error
+        return started, errors
+
+    def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
+        name = kube_objects.job_name(self.plan.run, queue)
+        there = self.kubectl.find("job", name)
+        if there and not kube_pods.is_finished(there):
+            return run_asks.RUNNING
+        if there:
+            self._delete_job(there)
+        begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
+        credentials = self.plan.box(self.plan.queues[queue]).credentials
+        run = self.plan.run
+        self.kubectl.apply(
+            kube_objects.secret(run, queue, credentials, self._read_on_helper(credentials))
+        )
+        made = self._job(queue, start.digest, begin, version)
+        try:
+            self.kubectl.create(made)
+        except AlreadyThere:
+            return run_asks.RUNNING  # another launch was a moment faster
+        except TemporaryError:
+            # It may have taken effect all the same, and is not asked for twice.
+            if self.kubectl.find("job", name) is None:
+                raise
+        if job := self.kubectl.find("job", name):
+            patch = json.dumps(kube_objects.owned_by(job))
+            self.kubectl.run("patch", "secret", name, "--type=merge", "-p", patch)
+        return CREATED
+
+    def _job(
+        self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
+    ) -> dict[str, Any]:
+        box = self.plan.box(self.plan.queues[queue])
+        return kube_objects.job(
+            self.plan.run,
+            queue,
+            release=str(self.project.on_tier.release(digest)),
+            begin=begin,
+            tier=self.plan.durable_dir,
+            credentials=box.credentials,
+            image=self._image,
+            grace_s=self.plan.grace_s,
+            options=self.options,
+            version=version,
+        )
+
+    @property
+    def _image(self) -> str:
+        return str(self.project.profile.env.image)
+
+    def _check_options(self) -> None:
+        if not self.options.claim or not self.project.profile.env.image:
+            raise InputError(
+                _(
+                    "profiles/{name}.yaml: name what the cluster has for you: extends: "
+                    "kubernetes, kubernetes: {{claim: NAME}} (a ReadWriteMany "
+                    "PersistentVolumeClaim), and env: {{image: …}}",
+                    name=self.project.profile.name,
+                )
+            )
+
+    # --- its end
+
+    def end_price(self) -> list[str]:
+        jobs = sorted(self._jobs)
+        return [
+            *(_("the Job {job}, with its pods and secrets", job=job) for job in jobs),
+            _("the pods' own disks"),
+        ]
+
+    def end_keeps(self) -> list[str]:
+        place = f"{self.plan.durable_dir}/boxcar/{self.plan.run}"
+        return [_("{place} in the claim {claim}", place=place, claim=self.options.claim)]
+
+    def end_boxes(self, steps: Steps) -> None:
+        """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
+        chosen = kube_objects.labels(self.plan.run)
+        for job in self.kubectl.items("jobs", chosen):
+            self.tell(_("deleting the Job {job}", job=job["metadata"]["name"]))
+            self._delete_job(job)
+        words = ",".join(f"{name}={value}" for name, value in chosen.items())
+        self.kubectl.run("delete", "pods,secrets", "-l", words, "--wait=false")
+        self._wait_until(
+            lambda: not self.kubectl.items("jobs,pods,secrets", chosen),
+            _("something of the run stays on the cluster"),
+        )
+        for box in self.plan.boxes:
+            if box.name not in steps.now.boxes:
+                steps.ended(box.name)
+
+    def _delete_job(self, job: Mapping[str, Any]) -> None:
+        """That very Job, and not one of its name that somebody made a moment ago."""
+        meta = job["metadata"]
+        path = f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{meta['name']}"
+        self.kubectl.delete(path, meta["uid"])
+
+        def is_gone() -> bool:
+            there = self.kubectl.find("job", meta["name"])
+            return there is None or there["metadata"]["uid"] != meta["uid"]
+
+        self._wait_until(is_gone, _("the Job {job} does not end", job=meta["name"]))
+
+    @staticmethod
+    def _wait_until(is_so: Any, otherwise: str) -> None:
+        until = time.monotonic() + GONE_WITHIN_S
+        while not is_so():
+            if time.monotonic() > until:
+                raise TemporaryError(
+                    _(
+                        "{what}. Its files were kept. Look with kubectl get jobs,pods, then",
+                        what=otherwise,
+                    ),
+                    Command("down"),
+                )
+            time.sleep(_LOOK_EVERY_S)
+
+    # --- inside
+
+    def _look_at_cluster(self) -> None:
+        try:
+            found = self.kubectl.items("jobs,pods", kube_objects.labels(self.plan.run))
+        except BoxcarError as error:
+            self._problem = error
+            return
+        self._problem, self._is_looked = None, True
+        self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
+        self._pods = [one for one in found if one["kind"] == "Pod"]
+
+    def _pods_of(self, queue: str) -> list[dict[str, Any]]:
+        wanted = kube_objects.plain_name(queue)
+        return [
+            pod
+            for pod in self._pods
+            if pod["metadata"].get("labels", {}).get(kube_objects.QUEUE) == wanted
+        ]
+
+    def _hand(self, box: str) -> Hand:
+        """Of the pod that answers for it now."""
+        if not self._is_looked:
+            self._look_at_cluster()
+        if self._problem:
+            raise self._problem
+        own = [
+            str(pod["metadata"]["name"])
+            for queue in self.queues_on(box)
+            for pod in self._pods_of(queue)
+            if kube_pods.is_running(pod) and "deletionTimestamp" not in pod["metadata"]
+        ]
+        pod = own[0] if own else self._helper_pod()
+        if pod not in self._hands:
+            link = PodLink(self.kubectl, pod, Home(self.project.root), self.tell)
+            folder = self.plan.box(box).data_dir if own else self.plan.durable_dir
+            agent = ask_over_ssh.agent_program()
+            profile = self.project.profile
+            self._hands[pod] = Hand(link, profile, folder, *agent, is_one_machine=False)
+        return self._hands[pod]
+
+    def _helper_pod(self) -> str:
+        """Its name, once it answers. It is made where it is not there."""
+        if self._helper:
+            return self._helper
+        self._check_options()
+        name = kube_objects.helper_name(self.plan.run)
+        if self.kubectl.find("pod", name) is None:
+            made = kube_objects.helper(
+                self.plan.run,
+                tier=self.plan.durable_dir,
+                image=self._image,
+                options=self.options,
+            )
+            with contextlib.suppress(AlreadyThere):
+                self.kubectl.create(made)
+        until = time.monotonic() + HELPER_WITHIN_S
+        while True:
+            pod = self.kubectl.find("pod", name) or {}
+            if pod and kube_pods.is_running(pod):
+                self._helper = name
+                return name
+            if why := kube_pods.why_stuck(pod):
+                raise InputError(_("the helper pod {pod} cannot start: {why}", pod=name, why=why))
+            if time.monotonic() > until:
+                raise TemporaryError(_("the helper pod {pod} has not started yet", pod=name))
+            time.sleep(_LOOK_EVERY_S)
+
+    def _read_on_helper(self, path: str) -> bytes:
+        hand = self._hands[self._helper_pod()]
+        done = hand.ssh.run(["cat", hand.hello().expand(path)])
+        if done.code:
+            raise TemporaryError(_("{path}: cannot be read in the helper pod", path=path))
+        return done.out
+
+    def _queues_of(self, box: str) -> tuple[str, ...]:
+        return tuple(self.plan.queues)
+
+    def _pause(self, box: str) -> None:
+        """A cluster is asked again whenever somebody looks."""

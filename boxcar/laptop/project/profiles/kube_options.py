@@ -1,0 +1,73 @@
+"""What a person says of a Kubernetes cluster, in a profile that extends kubernetes.
+
+Pure. Not checked here: whether the cluster has such a claim or resource, see audit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from boxcar.laptop.common.yaml_models import Model
+from boxcar.shared.sentence import Sentence, _, mark
+
+
+def _plain(what: str, pattern: str) -> Callable[[str], str]:
+    rule = re.compile(pattern, re.ASCII)
+
+    def check(text: str) -> str:
+        if not rule.fullmatch(text):
+            raise ValueError(_("expected {what}, found {text!r}", what=Sentence(what), text=text))
+        return text
+
+    return check
+
+
+_NAME = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
+Name = Annotated[
+    str, AfterValidator(_plain(mark("a name of lower-case letters, digits, - and ."), _NAME))
+]
+# Contexts of cloud providers hold slashes, colons and @.
+Context = Annotated[
+    str,
+    AfterValidator(
+        _plain(mark("a context that kubectl knows"), r"[A-Za-z0-9][A-Za-z0-9_.@:/+-]{0,252}")
+    ),
+]
+Resource = Annotated[
+    str,
+    AfterValidator(
+        _plain(
+            mark("a resource such as nvidia.com/gpu"),
+            r"[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?/[A-Za-z0-9][A-Za-z0-9_.-]{0,62}",
+        )
+    ),
+]
+Quantity = Annotated[
+    str,
+    AfterValidator(
+        _plain(
+            mark("a quantity such as 8, 500m or 64Gi"),
+            r"\d{1,9}(\.\d{1,3})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?",
+        )
+    ),
+]
+
+
+class KubeOptions(Model):
+    """What is None is left to the cluster, or to kubectl."""
+
+    context: Context | None = None
+    namespace: Name | None = None
+    # The PersistentVolumeClaim that is the durable tier.
+    claim: Name | None = None
+    gpus: Annotated[int, Field(ge=0, le=64)] = 1
+    gpu_resource: Resource = "nvidia.com/gpu"
+    cpu: Quantity | None = None
+    memory: Quantity | None = None
+    shm: Quantity = "8Gi"
+    # Of Kueue: the LocalQueue that lets the Jobs begin.
+    kueue: Name | None = None

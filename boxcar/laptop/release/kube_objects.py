@@ -1,0 +1,204 @@
+"""What is created on a Kubernetes cluster: a Job for each queue, its Secret, and the helper pod.
+
+Pure. Objects, and no text: kubectl gets them as JSON, so no value of a person's can become a key.
+One plain Job a queue runs on every version. Its agent ends as it does elsewhere, and the policy of
+the Job says what follows: what a person has to mend is not tried again, and a pod that the cluster
+took away costs no try.
+"""
+
+from __future__ import annotations
+
+import base64
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.shared.disk import digest
+from boxcar.shared.process import exit_codes
+
+Object = dict[str, Any]
+
+RUN, QUEUE, ROLE = "boxcar-run", "boxcar-queue", "boxcar-role"
+# Below it a Job would start again after an end that a person has to look at.
+POLICY_SINCE = (1, 26)
+REPLACEMENT_SINCE = (1, 29)
+# The agent's own counters decide; this one only ends what they would try for ever.
+_TRIES = 1000
+_NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
+_LONGEST_NAME = 52
+_TIER, _MEMORY, _SECRETS = "tier", "shm", "secrets"
+# Process 1 hears SIGTERM only where it says so, and takes in what the agent leaves behind.
+# $1 the codes that end the Job where its policy cannot, then what run_queue.sh takes.
+_AGENT = """
+ends=$1 release=$2
+shift 2
+agent=
+leave() { if [ -n "$agent" ]; then kill -TERM "$agent" 2>/dev/null; fi; }
+trap leave TERM
+bash "$release/run_queue.sh" "$@" &
+agent=$!
+while :; do
+  wait "$agent"
+  code=$?
+  kill -0 "$agent" 2>/dev/null || break
+done
+printf 'the agent ended with %s\\n' "$code" >/dev/termination-log
+case " $ends " in *" $code "*) exit 0 ;; esac
+exit "$code"
+"""
+_HELPER = "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"
+
+
+def labels(run: str, queue: str = "") -> dict[str, str]:
+    """By them everything of a run, or of one queue, is found again."""
+    own = {RUN: plain_name(run)}
+    return own | ({QUEUE: plain_name(queue)} if queue else {})
+
+
+def plain_name(text: str) -> str:
+    """As a label and a part of a name may be; another text never gives the same."""
+    plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:_LONGEST_NAME]
+    if plain == text:
+        return plain
+    return f"{plain[: _LONGEST_NAME - 9] or 'x'}-{digest.of_bytes(text.encode())[:8]}"
+
+
+def job_name(run: str, queue: str) -> str:
+    name = f"boxcar-{plain_name(run)}-{plain_name(queue)}"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 9].rstrip('-')}-{digest.of_bytes(name.encode())[:8]}"
+
+
+def helper_name(run: str) -> str:
+    return job_name(run, "helper")
+
+
+def job(
+    run: str,
+    queue: str,
+    *,
+    release: str,
+    begin: Sequence[str],
+    tier: str,
+    credentials: str,
+    image: str,
+    grace_s: float,
+    options: KubeOptions,
+    version: tuple[int, int],
+) -> Object:
+    """`release` and `tier` are folders as the pod sees them, `credentials` the secrets' file;
+    `begin` what run_queue.sh gets behind the queue; `grace_s` what a cell needs to save itself.
+    """
+    name = job_name(run, queue)
+    ends = "" if version >= POLICY_SINCE else " ".join(map(str, _NOT_AGAIN))
+    limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
+    for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
+        limits |= {resource: value} if value else {}
+    main = {
+        "name": "agent",
+        "image": image,
+        "command": ["/bin/bash", "-c", _AGENT, "boxcar", ends, release, queue, *begin],
+        "resources": {"limits": limits} if limits else {},
+        "volumeMounts": [
+            {"name": _TIER, "mountPath": tier},
+            {"name": _MEMORY, "mountPath": "/dev/shm"},
+            {
+                "name": _SECRETS,
+                "mountPath": credentials,
+                "subPath": posixpath.basename(credentials),
+                "readOnly": True,
+            },
+        ],
+    }
+    pod = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": int(2 * grace_s) + 30,
+        "containers": [main],
+        "volumes": [
+            {"name": _TIER, "persistentVolumeClaim": {"claimName": options.claim}},
+            {"name": _MEMORY, "emptyDir": {"medium": "Memory", "sizeLimit": options.shm}},
+            {"name": _SECRETS, "secret": {"secretName": name, "defaultMode": 0o400}},
+        ],
+    }
+    mine = labels(run, queue) | {ROLE: "agent"}
+    spec: Object = {
+        "backoffLimit": _TRIES,
+        "template": {"metadata": {"labels": mine}, "spec": pod},
+    }
+    if version >= POLICY_SINCE:
+        spec["podFailurePolicy"] = {"rules": _rules()}
+    if version >= REPLACEMENT_SINCE:
+        spec["podReplacementPolicy"] = "Failed"
+    if options.kueue:
+        mine = mine | {"kueue.x-k8s.io/queue-name": options.kueue}
+        spec["suspend"] = True
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": mine},
+        "spec": spec,
+    }
+
+
+def _rules() -> list[Object]:
+    """Both keys in each rule, and the status: schemas of 1.25 to 1.34 call them required."""
+    return [
+        {
+            "action": "Ignore",
+            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+        },
+        {
+            "action": "FailJob",
+            "onExitCodes": {
+                "containerName": "agent",
+                "operator": "In",
+                "values": sorted(_NOT_AGAIN),
+            },
+            "onPodConditions": [],
+        },
+    ]
+
+
+def secret(run: str, queue: str, credentials: str, content: bytes) -> Object:
+    """The file of secrets of one queue."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": job_name(run, queue), "labels": labels(run, queue)},
+        "data": {posixpath.basename(credentials): base64.b64encode(content).decode()},
+    }
+
+
+def owned_by(one: Mapping[str, Any]) -> Object:
+    """What a patch makes of an object that is to go with `one`."""
+    meta = one["metadata"]
+    owner = {"name": meta["name"], "uid": meta["uid"]}
+    kind = {"apiVersion": one["apiVersion"], "kind": one["kind"]}
+    return {"metadata": {"ownerReferences": [kind | owner]}}
+
+
+def helper(run: str, *, tier: str, image: str, options: KubeOptions) -> Object:
+    """A pod without a GPU that sees the tier: files travel through it, and it answers for queues
+    that have no pod.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": helper_name(run), "labels": labels(run) | {ROLE: "helper"}},
+        "spec": {
+            "restartPolicy": "Always",
+            "terminationGracePeriodSeconds": 5,
+            "containers": [
+                {
+                    "name": "helper",
+                    "image": image,
+                    "command": ["/bin/sh", "-c", _HELPER],
+                    "volumeMounts": [{"name": _TIER, "mountPath": tier}],
+                }
+            ],
+            "volumes": [{"name": _TIER, "persistentVolumeClaim": {"claimName": options.claim}}],
+        },
+    }

@@ -1,0 +1,64 @@
+"""What a cluster's objects say of a queue: whether its agent runs, waits, or has ended. Pure.
+
+The reason and not the phase: `Pending` is true of a pod whose image does not exist, and of one that
+begins in a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from boxcar.laptop.hosts.scheduled import Scheduled
+
+Object = Mapping[str, Any]
+
+_ENDED = ("Succeeded", "Failed")
+_BEGINS = ("ContainerCreating", "PodInitializing")
+
+
+def is_finished(job: Object) -> bool:
+    """Whether nothing of the Job will start again."""
+    return any(
+        one["type"] in ("Complete", "Failed") and one["status"] == "True"
+        for one in job.get("status", {}).get("conditions", [])
+    )
+
+
+def is_running(pod: Object) -> bool:
+    """Whether its container has begun and has not ended. One that is to end runs until then."""
+    return pod.get("status", {}).get("phase") == "Running" and any(
+        "running" in one.get("state", {}) for one in pod["status"].get("containerStatuses", [])
+    )
+
+
+def has_ended(pod: Object) -> bool:
+    return pod.get("status", {}).get("phase") in _ENDED
+
+
+def scheduled(job: Object, pods: Sequence[Object]) -> Scheduled | None:
+    """That the Job is to start its agent, and why it has not; None where it runs or has ended."""
+    left = [pod for pod in pods if not has_ended(pod)]
+    if is_finished(job) or any(is_running(pod) for pod in left):
+        return None
+    name = str(job["metadata"]["name"])
+    if job["spec"].get("suspend"):
+        return Scheduled(name, "Suspended")
+    reasons = [reason for pod in left for reason in _reasons(pod)]
+    return Scheduled(name, next(iter(reasons), "Pending"))
+
+
+def _reasons(pod: Object) -> Iterator[str]:
+    status = pod.get("status", {})
+    for one in status.get("containerStatuses", []):
+        reason = one.get("state", {}).get("waiting", {}).get("reason")
+        if reason and reason not in _BEGINS:
+            yield str(reason)
+    for one in status.get("conditions", []):
+        if one["type"] == "PodScheduled" and one["status"] == "False":
+            yield f"{one.get('reason', '')}: {one.get('message', '')}".strip(": ")
+
+
+def why_stuck(pod: Object) -> str:
+    """Why it will not start by itself; "" where it may."""
+    return next(iter(_reasons(pod)), "") if pod else ""

@@ -1,0 +1,58 @@
+"""A tiny project on a cluster of the tests: a claim is the tier, and each queue is a Job."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kube_cluster import KubeCluster
+from kube_objects import claim
+from tiny_project import Said, TinyProject, make_project
+
+IMAGE = f"python@sha256:{'0' * 64}"
+PROFILE = """name: lab
+extends: kubernetes
+env: {{image: "{image}"}}
+meter: {{is_billed: no}}
+kubernetes: {{claim: {claim}, gpus: {gpus}, shm: 64Mi}}
+"""
+
+
+@dataclass(frozen=True)
+class OnKube(TinyProject):
+    """Its boxes are called a, b, ... as its queues."""
+
+    kube: KubeCluster | None = None
+    claim: str = ""
+
+    def boxcar(
+        self, *words: str, typed: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Said:
+        assert self.kube is not None
+        profile = ("--profile", "lab") if "--profile" not in words else ()
+        return super().boxcar(*words, *profile, typed=typed, env=self.kube.env | dict(env or {}))
+
+    @property
+    def tier(self) -> Path:
+        assert self.kube is not None
+        return self.kube.claim_folder(self.claim) / "boxcar" / self.run
+
+
+def on_kube(
+    folder: Path,
+    kube: KubeCluster,
+    queues: Mapping[str, Sequence[str]],
+    *,
+    gpus: int = 1,
+    **job: Any,
+) -> OnKube:
+    """Its claim is made; a run of another name for each test keeps two of them apart."""
+    name = f"tier-{folder.name.replace('_', '-').lower()[-40:]}"
+    kube.apply(claim(name))
+    made = make_project(folder / "project", queues, **job)
+    (made.root / "profiles").mkdir()
+    text = PROFILE.format(image=IMAGE, claim=name, gpus=gpus)
+    (made.root / "profiles" / "lab.yaml").write_text(text)
+    return OnKube(made.root, made.run, kube=kube, claim=name)

@@ -1,0 +1,106 @@
+"""A run on Kubernetes, from plan to down, and what goes wrong there. The real kubectl, verbs and
+agents; the cluster is the one of the tests (kube_server), whose pods are processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kube_cluster import KubeCluster
+from on_kube import OnKube, on_kube
+from waiting import until
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(kube: KubeCluster) -> Iterator[None]:
+    yield
+    kube.make("no-faults")
+    kube.kubectl("delete", "job,pod,secret", "-l", "boxcar-run=tiny", "--grace-period=0", "--force")
+
+
+LINES = {"a": ["configs/one.json t", "configs/two.json t"], "b": ["configs/three.json t"]}
+
+
+def hold(project: OnKube, cell: str) -> None:
+    """The cell stays in its first step until `let_go`."""
+    project.write_config(cell, x=3, hold_at=1, until="/checkpoints/let-go")
+
+
+def let_go(project: OnKube) -> None:
+    (project.tier.parents[1] / "let-go").touch()
+
+
+def is_verified(project: OnKube, *cells: str) -> bool:
+    return all((project.tier / "cells" / cell / "manifest.json").exists() for cell in cells)
+
+
+def test_a_run_from_audit_to_down_leaves_only_the_claim(kube: KubeCluster, tmp_path: Path) -> None:
+    project = on_kube(tmp_path, kube, LINES)
+    said = project.boxcar("audit").ended(0)
+    assert "1.37" in said.out
+    project.boxcar("launch", "--no-smoke").ended(0)
+    until(lambda: is_verified(project, "one", "two", "three"), lambda: project.boxcar("status"))
+    project.boxcar("pull").ended(0)
+    project.boxcar("verify").ended(0)
+    project.boxcar("down", typed="tiny\n").ended(0)
+    assert kube.all("jobs,pods,secrets") == []
+    assert (project.tier / "cells" / "one" / "manifest.json").exists()
+
+
+@pytest.mark.faults
+def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    project = on_kube(tmp_path, kube, {"a": ["configs/long.json t"]})
+    hold(project, "long")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    first = kube.running_pod("boxcar-tiny-a")
+    until((project.tier / "claims" / "long.json").exists)
+    kube.make("evict", pod=first)
+    until(lambda: kube.running_pod("boxcar-tiny-a") != first)
+    let_go(project)
+    until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
+    assert "failed" not in kube.get("job", "boxcar-tiny-a")["status"]
+    assert project.types("a", "long").count("cell.started") == 2
+
+
+@pytest.mark.faults
+def test_a_pod_without_memory_is_started_again(kube: KubeCluster, tmp_path: Path) -> None:
+    project = on_kube(tmp_path, kube, {"a": ["configs/long.json t"]})
+    hold(project, "long")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    first = kube.running_pod("boxcar-tiny-a")
+    kube.make("out-of-memory", pod=first)
+    until(lambda: kube.running_pod("boxcar-tiny-a") != first)
+    let_go(project)
+    until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
+
+
+@pytest.mark.faults
+def test_a_failed_cell_ends_its_job_and_is_not_tried_for_ever(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    project = on_kube(tmp_path, kube, {"a": ["configs/bad.json t"]})
+    project.write_config("bad", exit_code=42)
+    project.boxcar("launch", "--no-smoke")
+    until(lambda: "PodFailurePolicy" in kube.kubectl("get", "job", "boxcar-tiny-a", "-o", "yaml"))
+    (pod,) = kube.pods("boxcar-tiny-a")
+    state = pod["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert (state["exitCode"], state["message"]) == (1, "the agent ended with 1\n")
+    assert "failed" in project.boxcar("status").out
+
+
+@pytest.mark.faults
+def test_an_answer_that_is_lost_after_its_effect_makes_no_second_job(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    project = on_kube(tmp_path, kube, {"a": ["configs/one.json t"]})
+    kube.fault("POST [^?]*/jobs[?](?!.*dryRun)", 500, after=True)
+    project.boxcar("launch", "--no-smoke").ended(0)
+    assert len(kube.all("jobs")) == 1
+    until(lambda: is_verified(project, "one"))
+    # A second launch finds nothing to do, and starts nothing.
+    project.boxcar("launch", "--no-smoke").ended(0)
+    assert project.types("a", "one").count("cell.started") == 1
