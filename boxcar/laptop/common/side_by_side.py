@@ -58,9 +58,14 @@ def end_if_given_up() -> None:
 
 
 def each_or_why(
-    names: Iterable[str], act: Callable[[str], R]
+    names: Iterable[str],
+    act: Callable[[str], R],
+    *,
+    on_interrupt: Callable[[], None] = lambda: None,
 ) -> tuple[dict[str, R], dict[str, Exception]]:
-    """What came of each that succeeded, and the error of each other one, both by name."""
+    """What came of each that succeeded, and the error of each other one, both by name.
+    `on_interrupt` is as in `each`.
+    """
     wanted = list(names)
     done: dict[str, R] = {}
     errors: dict[str, Exception] = {}
@@ -71,7 +76,7 @@ def each_or_why(
         except (BoxcarError, OSError) as error:
             errors[name] = error
 
-    each(wanted, attempt)
+    each(wanted, attempt, on_interrupt=on_interrupt)
     return (
         {name: done[name] for name in wanted if name in done},
         {name: errors[name] for name in wanted if name in errors},

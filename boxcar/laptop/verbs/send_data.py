@@ -6,6 +6,7 @@ there already is not sent again, whichever run sent it.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from boxcar.laptop.project import data_of_job
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release.data_files import ReadData, read_data
 from boxcar.laptop.verbs.serve_tier import CHECK_TIMEOUT_S
-from boxcar.shared.errors import Command, DamagedError, InputError, NoRoomError
+from boxcar.shared.errors import Command, DamagedError, InputError, NoRoomError, TemporaryError
 from boxcar.shared.files import release
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import data_asks
@@ -51,8 +52,13 @@ def send_data(site: Site, boxes: Iterable[str], folder: Path) -> dict[str, Excep
     if {one.name: one.digest for one in data} != wanted:
         raise InputError(_("the data changed meanwhile. Type the same command again"))
     places = _places(site, list(dict.fromkeys(boxes)))
+    stop = threading.Event()
     with show.progress(_("data")) as bar:
-        done, errors = side_by_side.each_or_why(places, lambda box: _send_to(site, box, data, bar))
+        done, errors = side_by_side.each_or_why(
+            places,
+            lambda box: _send_to(site, box, data, bar, stop),
+            on_interrupt=stop.set,
+        )
     for box, names in done.items():
         if names:
             where = _("the tier") if site.plan.is_data_on_tier else box
@@ -80,7 +86,9 @@ def find_data(
     )
 
 
-def _send_to(site: Site, box: str, data: list[ReadData], bar: Progress) -> list[str]:
+def _send_to(
+    site: Site, box: str, data: list[ReadData], bar: Progress, stop: threading.Event
+) -> list[str]:
     """The names of what was sent just now."""
     on_tier = site.plan.is_data_on_tier
     question = data_asks.FindData(on_tier, is_thorough=False)
@@ -90,7 +98,7 @@ def _send_to(site: Site, box: str, data: list[ReadData], bar: Progress) -> list[
     once = list({one.digest: one for one in lacking}.values())
     parts = {one.digest: bar.part(one.size_bytes, _name(box, one, once)) for one in once}
     for one in once:
-        _send_one(site, box, one, parts[one.digest])
+        _send_one(site, box, one, parts[one.digest], stop)
     return [one.name for one in once]
 
 
@@ -98,7 +106,7 @@ def _name(box: str, one: ReadData, all_of_box: Collection[ReadData]) -> str:
     return f"{box}: {one.name}" if len(all_of_box) > 1 else box
 
 
-def _send_one(site: Site, box: str, one: ReadData, part: Part) -> None:
+def _send_one(site: Site, box: str, one: ReadData, part: Part, stop: threading.Event) -> None:
     on_tier = site.plan.is_data_on_tier
     sizes_bytes = tuple(file.size_bytes for file in one.files)
     timeout_s = CHECK_TIMEOUT_S + one.size_bytes / _SLOW_BYTES_PER_S
@@ -114,9 +122,16 @@ def _send_one(site: Site, box: str, one: ReadData, part: Part) -> None:
             ),
             Command("data"),
         ) from error
+
+    def on_bytes(done: int) -> None:
+        if stop.is_set():  # a thread hears of no Ctrl-C
+            raise TemporaryError(_("interrupted"))
+        part.at(done)
+
     install = data_asks.InstallData(on_tier, one.digest, one.files)
     for is_last in (False, True):
-        folders.send_folder(one.source, site.folder_on(box, there), on_bytes=part.at)
+        folders.send_folder(one.source, site.folder_on(box, there), on_bytes=on_bytes)
+        on_bytes(one.size_bytes)
         part.doing = _("checked by the box")
         try:
             site.ask(box, install, timeout_s=timeout_s)
