@@ -290,6 +290,7 @@ def lines(root: Path, *configs: str, **plan: Any) -> ReleaseLines:
         durable=DurablePaths(root / "tier", "digits"),
         scratch=ScratchPaths(root / "box", "digits"),
         release=Path("/tier/releases/rel"),
+        data=root / "data",
     )
     return ReleaseLines(cast(Place, place), found)
 

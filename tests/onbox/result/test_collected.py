@@ -302,6 +302,7 @@ def asked(root: Path, text: str, sha256: str | None, **plan: Any) -> Asked:
         plan=make_plan(**plan),
         durable=DurablePaths(root / "tier", "digits"),
         scratch=ScratchPaths(root, "digits"),
+        data=root / "data",
     )
     return of_cell(cast(Place, place), line(text), root, sha256)
 
@@ -344,6 +345,7 @@ def test_a_config_outside_the_code_is_never_opened(tmp_path):
         plan=make_plan(),
         durable=DurablePaths(tmp_path, "digits"),
         scratch=ScratchPaths(tmp_path, "digits"),
+        data=tmp_path / "data",
     )
     with pytest.raises(DamagedError):
         of_cell(cast(Place, place), odd, tmp_path, "0" * 64)
