@@ -128,7 +128,7 @@ class _Waiting:
         asked = control.read_control(place.durable.control(place.queue))
         if asked.want != control.RUN:
             if self._box.is_noticed:
-                text = _("{box} stays: a person called its end off", box=place.box)
+                text = _("{box} stays on: somebody called its shutdown off", box=place.box)
                 self._say(BOX_ENDS, text, is_over=True)
             raise Over
         if lock.is_held(place.durable.lock(place.queue)):
@@ -179,7 +179,7 @@ class _Waiting:
             told = read_own_end(record) if self._asked.own_key else None
             said = (told.said if told else "") or "-"
             problem = _("it was told to stop, and is still here (the answer: {said})", said=said)
-        text = _("{box} could not end itself and may bill on: {why}", box=box, why=problem)
+        text = _("{box} could not stop itself and may still bill: {why}", box=box, why=problem)
         self._say(BOX_ENDS, _("over: {text}", text=_notice(box)), is_over=True)
         self._say(BOX_STAYS, text)
 
@@ -236,7 +236,7 @@ def unproven(place: Place, queue: str) -> Iterator[Sentence]:
             continue
         path, folder = place.durable.manifest(cell), place.durable.cell(cell)
         if digest.of_file(path) != record.state.manifest_sha256:
-            yield _("{cell}: its manifest is another one", cell=cell)
+            yield _("{cell}: its manifest has changed", cell=cell)
         for file in manifest.read_manifest(path).files:
             there = paths.inside(folder, file.path).lstat()
             if not stat.S_ISREG(there.st_mode) or there.st_size != file.size_bytes:
@@ -265,13 +265,13 @@ def _notice(box: str) -> Sentence:
 
 def _void(box: str, why: str | None) -> Sentence:
     why = why or _("the box stood still meanwhile")
-    return _("{box} stays on: {why}. The time begins anew", box=box, why=why)
+    return _("{box} stays on: {why}. The idle time starts again", box=box, why=why)
 
 
 def _bills_on(box: str, asked: IdleEnd) -> Sentence:
     return _(
-        "{box} is idle for {minutes:.0f} min and every cell that ran there is proven. It cannot "
-        "stop itself, and bills on",
+        "{box} has been idle for {minutes:.0f} min and every cell that ran there "
+        "is proven. It cannot stop itself, and keeps billing",
         box=box,
         minutes=asked.after_s / 60,
     )

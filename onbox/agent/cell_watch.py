@@ -130,9 +130,9 @@ def _told(stall: Stall, text: Sentence) -> dict[str, Any]:
 
 def _stands_still(stall: Stall, *, ends: bool) -> Sentence:
     template = (
-        mark("{cell} has made no first step for {time}; this run explains at most {limit}. {what}")
+        mark("{cell} has made no first step for {time}; in this run {limit} is long. {what}")
         if stall.phase == START
-        else mark("{cell} has stood still for {time}; this run explains at most {limit}. {what}")
+        else mark("{cell} has made no progress for {time}; in this run {limit} is long. {what}")
     )
     what = (
         _("Attempt {attempt} is ended and resumed (when_stalled: end).", attempt=stall.attempt)
@@ -145,7 +145,7 @@ def _stands_still(stall: Stall, *, ends: bool) -> Sentence:
 
 def _goes_on(stall: Stall) -> Sentence:
     time_ = _spelled(stall.silent_s)
-    return _("{cell} goes on after {time} of standing still", cell=stall.cell, time=time_)
+    return _("{cell} makes progress again, after {time} without", cell=stall.cell, time=time_)
 
 
 def _spelled(seconds: float) -> str:

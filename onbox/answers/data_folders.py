@@ -83,7 +83,7 @@ def install(store: DataPaths, question: data_asks.InstallData) -> bool:
     """
     target, folder = store.folder(question.digest), store.unfinished(question.digest)
     if data_proof.digest_of_files(question.files) != question.digest:
-        raise DamagedError(_("{digest}: is no digest of these files", digest=question.digest))
+        raise DamagedError(_("{digest}: not the digest of these files", digest=question.digest))
     if target.exists() and not data_proof.problems_of_data(target):
         _remove(folder)
         return False

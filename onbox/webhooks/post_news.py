@@ -43,7 +43,7 @@ def _refuse_unknown(endpoint: Endpoint) -> None:
         raise InputError(_("a webhook's secret is whsec_ and base64"))
     others = (WEBHOOK, dead_man.HEARTBEAT)
     if endpoint.channel not in others and endpoint.channel not in known.NAMES:
-        raise InputError(_("{channel!r} is no channel of this agent", channel=endpoint.channel))
+        raise InputError(_("this agent has no channel {channel!r}", channel=endpoint.channel))
 
 
 def _event(question: news_asks.PostNews, run: RunOnBox) -> Event:

@@ -88,7 +88,7 @@ def test_what_is_still_here_after_that_is_told_and_nothing_is_tried_again(box):
     box.begins().join()
     assert [is_over for _, is_over in box.told()] == [False, True]
     [(text, _)] = box.told("box_stays")
-    assert text.startswith("box-a could not end itself and may bill on")
+    assert text.startswith("box-a could not stop itself and may still bill")
 
 
 def test_by_its_own_key_it_stops_and_never_destroys(box, monkeypatch):
@@ -116,7 +116,7 @@ def test_without_an_id_or_a_key_nothing_is_called_and_that_is_told(box, monkeypa
 def test_a_platform_without_a_verb_of_its_own_only_tells(box):
     one = Box(box.run, from_box=None)
     one.begins().join()
-    assert one.told() == [] and "It cannot stop itself, and bills on" in one.told("box_stays")[0][0]
+    assert one.told() == [] and "It cannot stop itself, and keeps billing" in one.told("box_stays")[0][0]
     [event] = box.run.events("box.warning")
     assert event.data["needs"] == "down"
 
@@ -193,7 +193,7 @@ def test_a_person_calls_it_off_after_the_notice(box, monkeypatch, want):
     box.run.ask(want)
     thread.join()
     assert [is_over for _, is_over in box.told()] == [False, True]
-    assert box.told()[-1][0] == "box-a stays: a person called its end off"
+    assert box.told()[-1][0] == "box-a stays on: somebody called its shutdown off"
     assert not box.off.exists()
 
 

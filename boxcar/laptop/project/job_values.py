@@ -301,8 +301,8 @@ def _data(value: object) -> object:
         if not isinstance(name, str) or not _DATA_NAME.fullmatch(name):
             raise ValueError(
                 _(
-                    "{name} is no name below {{data}}; expected letters, digits, . _ and -, such "
-                    "as {example}",
+                    "{name} cannot be a name below {{data}}: expected letters, digits, . _ "
+                    "and -, such as {example}",
                     name=repr(name),
                     example=_DATA_EXAMPLE,
                 )

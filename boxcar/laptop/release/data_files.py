@@ -72,13 +72,13 @@ def _record(source: Path, name: str, known: dict[str, Any], seen: dict[str, Any]
         os.fsencode(name).decode()
         stamp, began_ns = regular_file.stamp_of_link(path), time.time_ns()
         if stamp is None:
-            raise InputError(_("{path}: is no regular file", path=path))
+            raise InputError(_("{path}: not a regular file", path=path))
         before = known.get(str(path))
         if before and before[0] == stamp:
             return FileRecord(name, before[1], before[2])
         sha256, size_bytes = digest.of_file(path), path.stat().st_size
     except UnicodeDecodeError:
-        said = _("{path}: its name is no UTF-8. Rename it", path=ascii(str(path)))
+        said = _("{path}: its name is not UTF-8. Rename it", path=ascii(str(path)))
         raise InputError(said) from None
     except OSError as error:
         why = reason_of(error)

@@ -31,7 +31,7 @@ def drain(
             else mark("{queue} on {box}: ends; no new cell starts")
         )
         if queue.is_alive is False:
-            which = mark("{box}: stays on; what would have ended it is called off")
+            which = mark("{box} stays on: its shutdown was called off")
         cells = some(queue.at_work, _MOST_NAMED)
         about = {"queue": queue.name, "box": queue.box, "cells": cells}
         show.say(Sentence(which, **about))

@@ -34,7 +34,7 @@ def stop(
             else mark("{queue} on {box}: ends; finished results are still verified")
         )
         if queue.is_alive is False:
-            which = mark("{box}: stays on; what would have ended it is called off")
+            which = mark("{box} stays on: its shutdown was called off")
         cells = some(queue.at_work, _MOST_NAMED)
         about = {"queue": queue.name, "box": queue.box, "cells": cells, "n": len(queue.at_work)}
         show.say(Sentence(which, **about))

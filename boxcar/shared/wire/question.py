@@ -31,7 +31,7 @@ def _named(rule: re.Pattern[str]) -> Callable[[str], None]:
     def check(name: str) -> None:
         if not rule.fullmatch(name):
             raise ValueError(
-                _("{name!r} is no such name; expected {pattern}", name=name, pattern=rule.pattern)
+                _("{name!r} cannot be a name; expected {pattern}", name=name, pattern=rule.pattern)
             )
 
     return check

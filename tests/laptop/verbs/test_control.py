@@ -89,7 +89,7 @@ def test_a_box_that_is_about_to_stop_itself_is_called_off(run, capsys):
     assert stop(run.project, boxes=["box-a"]) == 0
     assert wanted(run) == ["stop", "run"]
     said = capsys.readouterr().err
-    assert "box-a: stays on; what would have ended it is called off" in said
+    assert "box-a stays on: its shutdown was called off" in said
     assert "nothing is running" not in said and "invoke watch" not in said
     run.say("queue_1", ("box.warning", void))
     stop(run.project, boxes=["box-a"])

@@ -48,7 +48,7 @@ def test_one_that_stands_still_is_told_and_left_alone(make_run):
     run = make_run({"a": {"hangs": True}}, **HURRIED)
     agent = run.start()
     warning = run.wait_for_warning("cell_stalled")
-    assert "a has stood still for 1m;" in warning.data["text"]
+    assert "a has made no progress for 1m;" in warning.data["text"]
     assert "It was left alone" in warning.data["text"]
     assert (warning.data["needs"], warning.data["is_over"]) == ("explain --cell a", False)
     run.wait_for_looks()

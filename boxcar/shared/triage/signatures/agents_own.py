@@ -136,7 +136,10 @@ AGENTS_OWN = (
     OwnFailure(
         "STALLED",
         Course.RESUME_SAME,
-        mark("it stood still for longer than this run explains, and was ended (when_stalled: end)"),
+        mark(
+            "it made no progress for far longer than other cells of this run, and was "
+            "ended (when_stalled: end)"
+        ),
         mark("look at the stacks in its log and in gauges/stalled"),
     ),
     OwnFailure(
