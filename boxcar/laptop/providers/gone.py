@@ -67,7 +67,8 @@ def end_until_gone(
     """Ask for its end, and look until it is gone. Raises MayStillBillError.
 
     `may_end`: a person agreed to its end. Else it is only looked at, and one that is there after
-    all stays: a list that lacked it was not up to date. `has_seen`: whether this key has seen it alive before; else it must see it now.
+    all stays: a list that lacked it was not up to date. `has_seen`: whether this key has seen it
+    alive before; else it must see it now.
     """
     until_s = calls.CLOCK.now_s() + MOST_S
     gone_s: float | None = None
