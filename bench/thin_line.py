@@ -62,13 +62,13 @@ def _rows(folder: Path) -> list[Row]:
 
 @contextlib.contextmanager
 def line(
-    hosts: Any, counts: Path, bytes_per_s: int = BYTES_PER_S
+    hosts: Any, counts: Path, bytes_per_s: int = BYTES_PER_S, delay_s: float = DELAY_S
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Every ssh of this machine to the boxes goes through the proxy, which hears signals."""
     plain = hosts.config.read_text()
     addresses = dict(enumerate(re.findall(r"HostName (\S+)", plain), 2299))
     ways = [f"{port}={address}:22" for port, address in addresses.items()]
-    words = [sys.executable, str(_PROXY), str(counts), str(DELAY_S), str(bytes_per_s), *ways]
+    words = [sys.executable, str(_PROXY), str(counts), str(delay_s), str(bytes_per_s), *ways]
     with subprocess.Popen([*hosts.laptop(), *words]) as proxy:
         try:
             while not counts.exists():

@@ -33,6 +33,8 @@ from bench.thin_line import (
 # Bytes of code, its files, bytes of results.
 SIZES, LONG_SIZES = (10_000_000, 500, 50_000_000), (100_000_000, 5_000, 1_000_000_000)
 RESULTS_BYTES_PER_S = 5_000_000
+# Bytes of data, its files; the line is 50 ms both ways together.
+DATA, DATA_BYTES_PER_S, DATA_DELAY_S = (200_000_000, 2_000), 20_000_000, 0.025
 CUTS = (0.25, 0.5, 0.75)
 SMALL_CELLS, SMALL_BYTES = 5, 2_000_000
 _BOXES = ("box-a", "box-b", "box-c")
@@ -46,7 +48,12 @@ def measure(folder: Path) -> list[Row]:
     from hosts import NotPermitted
 
     try:
-        return [*_many_files(folder / "files"), *_cuts(folder / "cuts"), *_boxes(folder / "boxes")]
+        return [
+            *_many_files(folder / "files"),
+            *_cuts(folder / "cuts"),
+            *_boxes(folder / "boxes"),
+            *_data(folder / "data"),
+        ]
     except NotPermitted as reason:
         return [no_value("bulk over a thin line", f"no box of one's own here: {reason}")]
 
@@ -80,6 +87,26 @@ def _many_files(folder: Path) -> list[Row]:
         Row(what, ours[0], "s", hand[0], name, most_ratio=1.1),
         Row(f"{what}, sent", ours[1] / 1e6, "MB", hand[1] / 1e6, name),
     ]
+
+
+def _data(folder: Path) -> list[Row]:
+    """A push of data for the first time, with the release and all questions; each file is read by
+    the box, and is on its disk, before it ends.
+    """
+    size_bytes, files = DATA
+    counts, there = folder / "counts", "/tmp/box/data/by_hand"
+    with _rented(folder, _BOXES[:1], data={"set": "set"}) as project:
+        source = project.root / "set"
+        source.mkdir()
+        for number in range(files):
+            (source / f"{number:05}.bin").write_bytes(os.urandom(size_bytes // files))
+        project.boxcar("audit")  # the box is met, and the files are read, as by hand
+        rsync = ["rsync", "-a", "-e", shlex.join(SSH), f"{source}/", f"{_BOXES[0]}:{there}/"]
+        with line(project.hosts, counts, DATA_BYTES_PER_S, DATA_DELAY_S):
+            hand_s = measured(counts, lambda: subprocess.run(rsync, check=True))[0]
+            ours_s = measured(counts, lambda: project.boxcar("push").ended(0))[0]
+    what = f"push of {size_bytes // 10**6} MB of data in {files} files at 20 MB/s and 50 ms"
+    return [Row(what, ours_s, "s", hand_s, "rsync -a by hand", most_ratio=1.1)]
 
 
 def _cuts(folder: Path) -> list[Row]:
