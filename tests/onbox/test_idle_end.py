@@ -116,7 +116,10 @@ def test_without_an_id_or_a_key_nothing_is_called_and_that_is_told(box, monkeypa
 def test_a_platform_without_a_verb_of_its_own_only_tells(box):
     one = Box(box.run, from_box=None)
     one.begins().join()
-    assert one.told() == [] and "It cannot stop itself, and keeps billing" in one.told("box_stays")[0][0]
+    assert (
+        one.told() == []
+        and "It cannot stop itself, and keeps billing" in one.told("box_stays")[0][0]
+    )
     [event] = box.run.events("box.warning")
     assert event.data["needs"] == "down"
 

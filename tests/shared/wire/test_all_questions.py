@@ -497,7 +497,11 @@ def test_the_way_to_a_wrong_field_is_spelled():
             {"step": "remove"},
             "step: expected write or ",
         ),
-        (box_asks.End((), "/c"), {"queues": ["q1", "../q2"]}, "queues[1]: '../q2' cannot be a name"),
+        (
+            box_asks.End((), "/c"),
+            {"queues": ["q1", "../q2"]},
+            "queues[1]: '../q2' cannot be a name",
+        ),
         (box_asks.End((), "/c"), {"run": "../x"}, "run: '../x' cannot be a name"),
         (box_asks.End((), "/c"), {"durable_dir": "x"}, "durable_dir: expected an absolute path"),
     ],
