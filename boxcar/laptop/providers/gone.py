@@ -62,10 +62,13 @@ def end_until_gone(
     has_seen: bool,
     others: Collection[str] = (),
     tell: Callable[[str], None] = lambda text: None,
+    may_end: bool = True,
 ) -> None:
     """Ask for its end, and look until it is gone. Raises MayStillBillError.
 
-    `has_seen`: whether this key has seen it alive before; else it must see it now.
+    `may_end`: a person agreed to its end. Else it is only looked at, and one that is there after
+    all stays: a list that lacked it was not up to date. `has_seen`: whether this key has seen it
+    alive before; else it must see it now.
     """
     until_s = calls.CLOCK.now_s() + MOST_S
     gone_s: float | None = None
@@ -83,6 +86,8 @@ def end_until_gone(
         else:
             gone_s = None
             has_seen = has_seen or look.box is not None
+            if look.box is not None and not may_end:
+                raise still_bills(provider, id, look.box, "")
             if look.box is not None and now_s - asked_s >= AGAIN_S:
                 asked_s, refusal = now_s, _ask(lambda: provider.end_box(id))
         if now_s >= until_s:

@@ -94,8 +94,9 @@ def end_meters(site: Site, teardown: Teardown, *, is_stop: bool = False) -> Tear
             continue
         # Typed before, for the box to end itself, or approved by a digest that covers it.
         is_typed = teardown.to_destroy.get(meter.box) == ending.id
-        if is_typed or _is_agreed(ending, provider):
-            _end(provider, ending, steps)
+        is_typed = is_typed and not is_stop
+        if ending.box is None or is_typed or _is_agreed(ending, provider):
+            _end(provider, ending, steps, may_end=is_typed or ending.box is not None)
     return steps.now
 
 
@@ -142,9 +143,8 @@ def _address(alias: str) -> tuple[str, int]:
 
 
 def _is_agreed(ending: Ending, provider: Provider) -> bool:
-    """The person types the id; one that is gone from the list needs no yes, only a second look."""
-    if ending.box is None:
-        return True
+    """The person types the id."""
+    assert ending.box is not None
     rate = ending.box.rate
     question = _(
         "Type the id of {box} ({id}{rate}) to destroy it with all on it, by {title}'s API; Enter "
@@ -176,15 +176,20 @@ def _stop(provider: Provider, ending: Ending, steps: Steps) -> None:
     show.say(_("{box}: {id} is stopped, seen twice", box=ending.meter.box, id=ending.id))
 
 
-def _end(provider: Provider, ending: Ending, steps: Steps) -> None:
+def _end(provider: Provider, ending: Ending, steps: Steps, *, may_end: bool) -> None:
+    """`may_end`: its id was typed; one that the list lacks is only looked at."""
     record = ending.record
-    if record is not None:
+    if record is not None and may_end:
         record = note(record, "end_asked_at", end_because="down")
     others = _others(ending.id)
     try:
         with show.waiting(_("ending {id}, and looking until it is gone", id=ending.id)):
             end_until_gone(
-                provider, ending.id, has_seen=ending.has_seen, others=others, tell=show.say
+                *(provider, ending.id),
+                has_seen=ending.has_seen,
+                others=others,
+                tell=show.say,
+                may_end=may_end,
             )
     except MayStillBillError as error:
         show.alarm(message_of(error))

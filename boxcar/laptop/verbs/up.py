@@ -199,7 +199,7 @@ def _make_way(provider: Provider, project: Project, box: str) -> None:
         look = look_at_box(provider, old.id)
     if look.is_gone and old.seen_at:
         with show.waiting(_("looking again at {id}", id=old.id)):
-            end_until_gone(provider, old.id, has_seen=True, tell=show.say)
+            end_until_gone(provider, old.id, has_seen=True, tell=show.say, may_end=False)
         note(old, "gone_at", "replaced_at", end_because=old.end_because or "lost")
         return
     if look.box is not None and look.box.state == "stopped" and provider.has_stop:

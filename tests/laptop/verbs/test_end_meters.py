@@ -144,3 +144,14 @@ def test_no_other_verb_is_taken(renter, two, verb):
 def test_without_a_key_nothing_is_stopped(renter, two):
     renter.type("down", "--verb", "stop", **{KEYS[renter.server.name]: ""}).ended(2)
     assert len(renter.server.boxes) == 2
+
+
+@pytest.mark.parametrize("words", [("down",), ("down", "--verb", "stop")])
+def test_one_that_a_list_lacks_for_a_moment_is_not_destroyed(renter, two, words):
+    if "--verb" in words and renter.server.name == "lambda":
+        pytest.skip("Lambda has no stop")
+    for box in renter.server.boxes.values():
+        box.hidden = 1
+    renter.type(*words).ended(75)
+    assert len(renter.server.boxes) == 2 and renter.server.calls("end") == 0
+    assert renter.seen_gone() == [], "nobody typed an id"
