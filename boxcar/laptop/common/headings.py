@@ -94,6 +94,7 @@ _KNOWN = frozenset(
         mark("warnings"),
         mark("text"),
         mark("runs"),
+        mark("used by"),
         mark("run"),
         mark("boxes"),
         mark("launched"),

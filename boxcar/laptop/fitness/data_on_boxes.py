@@ -11,7 +11,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.wire.data_asks import DataFound
 
-WHAT = "data"
+WHAT = "job data"
 
 
 @dataclass(frozen=True)

@@ -399,6 +399,7 @@ _NAMES = {
     "tier from nodes": mark("tier from nodes"),
     "file locks": mark("file locks"),
     "room": mark("free space"),
+    "job data": mark("job data"),
     "data": mark("data"),
     "durable": mark("durable"),
 }

@@ -64,7 +64,7 @@ def _show(site: Site, found: dict[str, DataFound]) -> None:
         return
     show.table(
         _("data folders"),
-        ("place", "digest", "size", "files", "state", "runs"),
+        ("place", "digest", "size", "files", "state", "used by"),
         rows,
         names=(),
     )
