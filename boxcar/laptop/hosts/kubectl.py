@@ -65,7 +65,8 @@ class Kubectl:
             raise TemporaryError(
                 _("the cluster gave no answer within {seconds:.0f} s", seconds=timeout_s)
             ) from None
-        if done.returncode:
+        # Of `auth can-i` a no is an answer, and ends with 1.
+        if done.returncode and (done.stderr.strip() or not done.stdout.strip()):
             raise _error(done.stderr.decode(errors="replace").strip())
         return done.stdout
 

@@ -42,6 +42,12 @@ _NEEDS = {
     "launch failed requeued held": mark(
         "a node failed to start it: run scontrol release, or ask the cluster's admins"
     ),
+    # Kubernetes' words for a pod that will not begin by itself.
+    "ImagePullBackOff": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
+    "ErrImagePull": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
+    "InvalidImageName": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
+    "CreateContainerConfigError": mark("the container cannot be made: kubectl describe says why"),
+    "FailedCreate": mark("the cluster makes no pod for it: ask for less, or raise the quota"),
     "JobHoldMaxRequeue": mark(
         "requeued too often: run scontrol release, or ask the cluster's admins"
     ),
@@ -72,11 +78,11 @@ class Scheduled:
     def sentence(self) -> Sentence:
         about = {"task": self.task, "reason": self.reason}
         if need := self.need:
-            return _("its job {task} waits in Slurm ({reason}): {need}", **about, need=need)
+            return _("its job {task} waits ({reason}): {need}", **about, need=need)
         if self.start_at:
             return _(
-                "its job {task} waits in Slurm ({reason}); Slurm expects to start it at {at}",
+                "its job {task} waits ({reason}); Slurm expects to start it at {at}",
                 **about,
                 at=self.start_at,
             )
-        return _("its job {task} waits in Slurm ({reason})", **about)
+        return _("its job {task} waits ({reason})", **about)

@@ -98,7 +98,21 @@ class KubeSite(MirroredSite):
 
     def scheduled(self, queue: str) -> Scheduled | None:
         job = self._jobs.get(kube_objects.job_name(self.plan.run, queue))
-        return kube_pods.scheduled(job, self._pods_of(queue)) if job else None
+        if job is None:
+            return None
+        pods = self._pods_of(queue)
+        refused = "" if pods else self._refusal(job)
+        return kube_pods.scheduled(job, pods, refused)
+
+    def _refusal(self, job: Mapping[str, Any]) -> str:
+        """Why no pod was made for it: only an event says so."""
+        about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
+        try:
+            said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
+        except BoxcarError:
+            return ""
+        found = json.loads(said)["items"]
+        return str(found[-1]["message"]) if found else ""
 
     # --- how a run is launched
 

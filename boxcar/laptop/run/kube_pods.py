@@ -36,8 +36,10 @@ def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in _ENDED
 
 
-def scheduled(job: Object, pods: Sequence[Object]) -> Scheduled | None:
-    """That the Job is to start its agent, and why it has not; None where it runs or has ended."""
+def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Scheduled | None:
+    """That the Job is to start its agent, and why it has not; None where it runs or has ended.
+    `refused`: why the cluster last made no pod for it, such as a used-up quota.
+    """
     left = [pod for pod in pods if not has_ended(pod)]
     if is_finished(job) or any(is_running(pod) for pod in left):
         return None
@@ -45,6 +47,8 @@ def scheduled(job: Object, pods: Sequence[Object]) -> Scheduled | None:
     if job["spec"].get("suspend"):
         return Scheduled(name, "Suspended")
     reasons = [reason for pod in left for reason in _reasons(pod)]
+    if not left and refused:
+        return Scheduled(name, f"FailedCreate: {refused}")
     return Scheduled(name, next(iter(reasons), "Pending"))
 
 

@@ -62,7 +62,7 @@ _TROUBLES = (
     (
         "held",
         "status",
-        mark("{queues} {n:is|are} held by Slurm; see the reason above"),
+        mark("{queues} {n:is|are} held by the scheduler; see the reason above"),
     ),
     (
         "trainer dead",
@@ -280,10 +280,10 @@ def _while_at_work(view: RunView) -> Message:
         return Message(
             _("agents are running; nothing to do")
             if is_at_work
-            else _("Slurm will start the pending jobs; nothing to do")
+            else _("the scheduler will start the pending jobs; nothing to do")
         )
     n = len(failed)
-    said = _("Slurm will start the pending jobs; {n} {n:cell|cells} failed", n=n)
+    said = _("the scheduler will start the pending jobs; {n} {n:cell|cells} failed", n=n)
     said = _("agents are running; {n} {n:cell|cells} failed", n=n) if is_at_work else said
     return Message(said, _explain(failed[0]))
 

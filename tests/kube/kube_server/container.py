@@ -44,6 +44,7 @@ class Container:
     hostname: str = "pod"
     has_python: bool = True
     out_of_memory: bool = False
+    is_killed: bool = False
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
 
     @property
@@ -63,15 +64,18 @@ class Container:
         for name in ("layer", "root"):
             (self.folder / name).mkdir(exist_ok=True)
         script = self.folder / "start.sh"
-        script.write_text(self._script())
-        with self.log.open("ab") as log:
+        # What `unshare` itself has to say of a child that was killed is no line of the log.
+        self.log.touch()
+        log = shlex.quote(str(self.log))
+        script.write_text(f"exec >>{log} 2>&1\n{self._script()}")
+        with (self.folder / "unshare").open("ab") as own:
             self.process = await asyncio.create_subprocess_exec(
                 *("unshare", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child"),
                 *("/bin/sh", str(script), *self.command),
                 env={"PATH": PATH, "HOME": "/root", "HOSTNAME": self.hostname, **self.env},
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=own,
+                stderr=own,
                 start_new_session=True,
                 cwd="/",
             )
@@ -126,6 +130,7 @@ class Container:
 
     def signal(self, number: int) -> None:
         pid = self.pid
+        self.is_killed |= pid is not None and number == signal.SIGKILL
         with contextlib.suppress(ProcessLookupError):
             if pid is not None:
                 os.kill(pid, number)
@@ -137,7 +142,8 @@ class Container:
         assert self.process is not None
         code = await self.process.wait()
         shutil.rmtree(self.folder / "root", ignore_errors=True)
-        return 128 - code if code < 0 else code
+        # Of a child that is killed unshare (2.38) says 1: it cannot unblock SIGKILL.
+        return 137 if self.is_killed else 128 - code if code < 0 else code
 
     def inside(self, command: list[str]) -> list[str]:
         """The command that runs `command` in it."""

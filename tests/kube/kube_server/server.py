@@ -93,9 +93,9 @@ class Server:
     # -- what a test asks for
 
     async def test(self, request: web.Request) -> web.StreamResponse:
-        ways: dict[str, Callable[[Object], None]] = {
+        ways: dict[str, Callable[[Object], object]] = {
             "fault": lambda asked: self.api.faults.append(Fault(**asked)),
-            "no-faults": lambda asked: self.api.faults.clear(),
+            "no-faults": lambda asked: (self.api.faults.clear(), self.api.denied.clear()),
             "end-watches": self._end_watches,
             "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
             "deny": lambda asked: self.api.denied.append(asked["words"]),
