@@ -11,6 +11,8 @@ from kube_cluster import KubeCluster
 from kube_objects import claim
 from tiny_project import Said, TinyProject, make_project
 
+from boxcar.laptop.release.kube_objects import Owner, job_name
+
 IMAGE = f"python@sha256:{'0' * 64}"
 PROFILE = """name: lab
 extends: kubernetes
@@ -38,6 +40,10 @@ class OnKube(TinyProject):
     def tier(self) -> Path:
         assert self.kube is not None
         return self.kube.claim_folder(self.claim) / "boxcar" / self.run
+
+    def job(self, queue: str) -> str:
+        """The name of its Job."""
+        return job_name(Owner(self.run, self.claim, "/checkpoints"), queue)
 
 
 def on_kube(

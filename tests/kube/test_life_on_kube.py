@@ -49,6 +49,23 @@ def test_a_run_from_audit_to_down_leaves_only_the_claim(kube: KubeCluster, tmp_p
     assert (project.tier / "cells" / "one" / "manifest.json").exists()
 
 
+def test_two_runs_of_one_name_in_a_namespace_do_not_meet(kube: KubeCluster, tmp_path: Path) -> None:
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+    theirs = on_kube(tmp_path / "theirs", kube, {"a": ["configs/long.json t"]})
+    hold(theirs, "long")
+    theirs.boxcar("launch", "--no-smoke").ended(0)
+    mine = on_kube(tmp_path / "mine", kube, {"a": ["configs/one.json t"]})
+    mine.boxcar("launch", "--no-smoke").ended(0)
+    until(lambda: is_verified(mine, "one"), lambda: mine.boxcar("status"))
+    mine.boxcar("pull").ended(0)
+    mine.boxcar("verify").ended(0)
+    mine.boxcar("down", typed="tiny\n").ended(0)
+    assert [job["metadata"]["name"] for job in kube.all("jobs")] == [theirs.job("a")]
+    let_go(theirs)
+    until(lambda: is_verified(theirs, "long"), lambda: theirs.boxcar("status"))
+
+
 @pytest.mark.faults
 def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
     kube: KubeCluster, tmp_path: Path
@@ -56,13 +73,13 @@ def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
     project = on_kube(tmp_path, kube, {"a": ["configs/long.json t"]})
     hold(project, "long")
     project.boxcar("launch", "--no-smoke").ended(0)
-    first = kube.running_pod("boxcar-tiny-a")
+    first = kube.running_pod(project.job("a"))
     until((project.tier / "claims" / "long.json").exists)
     kube.make("evict", pod=first)
-    until(lambda: kube.running_pod("boxcar-tiny-a") != first)
+    until(lambda: kube.running_pod(project.job("a")) != first)
     let_go(project)
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
-    assert "failed" not in kube.get("job", "boxcar-tiny-a")["status"]
+    assert "failed" not in kube.get("job", project.job("a"))["status"]
     assert project.types("a", "long").count("cell.started") == 2
 
 
@@ -71,9 +88,9 @@ def test_a_pod_without_memory_is_started_again(kube: KubeCluster, tmp_path: Path
     project = on_kube(tmp_path, kube, {"a": ["configs/long.json t"]})
     hold(project, "long")
     project.boxcar("launch", "--no-smoke").ended(0)
-    first = kube.running_pod("boxcar-tiny-a")
+    first = kube.running_pod(project.job("a"))
     kube.make("out-of-memory", pod=first)
-    until(lambda: kube.running_pod("boxcar-tiny-a") != first)
+    until(lambda: kube.running_pod(project.job("a")) != first)
     let_go(project)
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
 
@@ -85,8 +102,8 @@ def test_a_failed_cell_ends_its_job_and_is_not_tried_for_ever(
     project = on_kube(tmp_path, kube, {"a": ["configs/bad.json t"]})
     project.write_config("bad", exit_code=42)
     project.boxcar("launch", "--no-smoke")
-    until(lambda: "PodFailurePolicy" in kube.kubectl("get", "job", "boxcar-tiny-a", "-o", "yaml"))
-    (pod,) = kube.pods("boxcar-tiny-a")
+    until(lambda: "PodFailurePolicy" in kube.kubectl("get", "job", project.job("a"), "-o", "yaml"))
+    (pod,) = kube.pods(project.job("a"))
     state = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     assert (state["exitCode"], state["message"]) == (1, "the agent ended with 1\n")
     assert "failed" in project.boxcar("status").out

@@ -54,6 +54,8 @@ class KubeSite(MirroredSite):
     def __init__(self, project: Project, tell: Tell) -> None:
         super().__init__(project, tell)
         self.options: KubeOptions = project.profile.kubernetes
+        folder = self.plan.durable_dir
+        self._owner = kube_objects.Owner(self.plan.run, self.options.claim or "", folder)
         self.kubectl = Kubectl(self.options.context, self.options.namespace)
         self._jobs: dict[str, Any] = {}  # by name
         self._pods: list[dict[str, Any]] = []
@@ -97,7 +99,7 @@ class KubeSite(MirroredSite):
         return 0.0
 
     def scheduled(self, queue: str) -> Scheduled | None:
-        job = self._jobs.get(kube_objects.job_name(self.plan.run, queue))
+        job = self._jobs.get(kube_objects.job_name(self._owner, queue))
         if job is None:
             return None
         pods = self._pods_of(queue)
@@ -158,7 +160,7 @@ class KubeSite(MirroredSite):
         return started, errors
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
-        name = kube_objects.job_name(self.plan.run, queue)
+        name = kube_objects.job_name(self._owner, queue)
         there = self.kubectl.find("job", name)
         if there and not kube_pods.is_finished(there):
             return run_asks.RUNNING
@@ -166,10 +168,8 @@ class KubeSite(MirroredSite):
             self._delete_job(there)
         begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
         credentials = self.plan.box(self.plan.queues[queue]).credentials
-        run = self.plan.run
-        self.kubectl.apply(
-            kube_objects.secret(run, queue, credentials, self._read_on_helper(credentials))
-        )
+        content = self._read_on_helper(credentials)
+        self.kubectl.apply(kube_objects.secret(self._owner, queue, credentials, content))
         made = self._job(queue, start.digest, begin, version)
         try:
             self.kubectl.create(made)
@@ -189,7 +189,7 @@ class KubeSite(MirroredSite):
     ) -> dict[str, Any]:
         box = self.plan.box(self.plan.queues[queue])
         return kube_objects.job(
-            self.plan.run,
+            self._owner,
             queue,
             release=str(self.project.on_tier.release(digest)),
             begin=begin,
@@ -231,7 +231,7 @@ class KubeSite(MirroredSite):
 
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
-        chosen = kube_objects.labels(self.plan.run)
+        chosen = kube_objects.labels(self._owner)
         for job in self.kubectl.items("jobs", chosen):
             self.tell(_("deleting the Job {job}", job=job["metadata"]["name"]))
             self._delete_job(job)
@@ -275,7 +275,7 @@ class KubeSite(MirroredSite):
 
     def _look_at_cluster(self) -> None:
         try:
-            found = self.kubectl.items("jobs,pods", kube_objects.labels(self.plan.run))
+            found = self.kubectl.items("jobs,pods", kube_objects.labels(self._owner))
         except BoxcarError as error:
             self._problem = error
             return
@@ -317,10 +317,10 @@ class KubeSite(MirroredSite):
         if self._helper:
             return self._helper
         self._check_options()
-        name = kube_objects.helper_name(self.plan.run)
+        name = kube_objects.helper_name(self._owner)
         if self.kubectl.find("pod", name) is None:
             made = kube_objects.helper(
-                self.plan.run,
+                self._owner,
                 tier=self.plan.durable_dir,
                 image=self._image,
                 options=self.options,

@@ -17,10 +17,11 @@ from typing import Any
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.shared.disk import digest
 from boxcar.shared.process import exit_codes
+from boxcar.shared.record import dataclass
 
 Object = dict[str, Any]
 
-RUN, QUEUE, ROLE = "boxcar-run", "boxcar-queue", "boxcar-role"
+RUN, TIER, QUEUE, ROLE = "boxcar-run", "boxcar-tier", "boxcar-queue", "boxcar-role"
 # Below it a Job would start again after an end that a person has to look at.
 POLICY_SINCE = (1, 26)
 REPLACEMENT_SINCE = (1, 29)
@@ -48,12 +49,29 @@ printf 'the agent ended with %s\\n' "$code" >/dev/termination-log
 case " $ends " in *" $code "*) exit 0 ;; esac
 exit "$code"
 """
+# A quota may demand limits. It unpacks code, and hashes results.
+_HELPER_LIMITS = {"cpu": "1", "memory": "1Gi"}
 _HELPER = "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"
 
 
-def labels(run: str, queue: str = "") -> dict[str, str]:
+@dataclass(frozen=True)
+class Owner:
+    """Whose the objects are. Two people of one namespace may each have a run of that name, and what
+    tells them apart is where it lies.
+    """
+
+    run: str
+    claim: str
+    folder: str
+
+    @property
+    def tier(self) -> str:
+        return digest.of_bytes(f"{self.claim}\n{self.folder}".encode())[:6]
+
+
+def labels(owner: Owner, queue: str = "") -> dict[str, str]:
     """By them everything of a run, or of one queue, is found again."""
-    own = {RUN: plain_name(run)}
+    own = {RUN: plain_name(owner.run), TIER: owner.tier}
     return own | ({QUEUE: plain_name(queue)} if queue else {})
 
 
@@ -65,19 +83,19 @@ def plain_name(text: str) -> str:
     return f"{plain[: _LONGEST_NAME - 9] or 'x'}-{digest.of_bytes(text.encode())[:8]}"
 
 
-def job_name(run: str, queue: str) -> str:
-    name = f"boxcar-{plain_name(run)}-{plain_name(queue)}"
+def job_name(owner: Owner, queue: str) -> str:
+    name = f"boxcar-{plain_name(owner.run)}-{owner.tier}-{plain_name(queue)}"
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 9].rstrip('-')}-{digest.of_bytes(name.encode())[:8]}"
 
 
-def helper_name(run: str) -> str:
-    return job_name(run, "helper")
+def helper_name(owner: Owner) -> str:
+    return job_name(owner, "helper")
 
 
 def job(
-    run: str,
+    owner: Owner,
     queue: str,
     *,
     release: str,
@@ -92,7 +110,7 @@ def job(
     """`release` and `tier` are folders as the pod sees them, `credentials` the secrets' file;
     `begin` what run_queue.sh gets behind the queue; `grace_s` what a cell needs to save itself.
     """
-    name = job_name(run, queue)
+    name = job_name(owner, queue)
     ends = "" if version >= POLICY_SINCE else " ".join(map(str, _NOT_AGAIN))
     limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
     for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
@@ -123,7 +141,7 @@ def job(
             {"name": _SECRETS, "secret": {"secretName": name, "defaultMode": 0o400}},
         ],
     }
-    mine = labels(run, queue) | {ROLE: "agent"}
+    mine = labels(owner, queue) | {ROLE: "agent"}
     spec: Object = {
         "backoffLimit": _TRIES,
         "template": {"metadata": {"labels": mine}, "spec": pod},
@@ -162,12 +180,12 @@ def _rules() -> list[Object]:
     ]
 
 
-def secret(run: str, queue: str, credentials: str, content: bytes) -> Object:
+def secret(owner: Owner, queue: str, credentials: str, content: bytes) -> Object:
     """The file of secrets of one queue."""
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": job_name(run, queue), "labels": labels(run, queue)},
+        "metadata": {"name": job_name(owner, queue), "labels": labels(owner, queue)},
         "data": {posixpath.basename(credentials): base64.b64encode(content).decode()},
     }
 
@@ -180,14 +198,14 @@ def owned_by(one: Mapping[str, Any]) -> Object:
     return {"metadata": {"ownerReferences": [kind | owner]}}
 
 
-def helper(run: str, *, tier: str, image: str, options: KubeOptions) -> Object:
+def helper(owner: Owner, *, tier: str, image: str, options: KubeOptions) -> Object:
     """A pod without a GPU that sees the tier: files travel through it, and it answers for queues
     that have no pod.
     """
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": helper_name(run), "labels": labels(run) | {ROLE: "helper"}},
+        "metadata": {"name": helper_name(owner), "labels": labels(owner) | {ROLE: "helper"}},
         "spec": {
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 5,
@@ -196,6 +214,7 @@ def helper(run: str, *, tier: str, image: str, options: KubeOptions) -> Object:
                     "name": "helper",
                     "image": image,
                     "command": ["/bin/sh", "-c", _HELPER],
+                    "resources": {"limits": _HELPER_LIMITS, "requests": _HELPER_LIMITS},
                     "volumeMounts": [{"name": _TIER, "mountPath": tier}],
                 }
             ],

@@ -33,6 +33,5 @@ def test_what_only_a_person_can_change_is_said_at_once(reason: str, said: str) -
 def test_the_expected_start_is_said_where_slurm_says_it() -> None:
     waits = Scheduled("7_0", "Priority", "2026-11-22T10:00:00.000Z")
     assert waits.sentence == (
-        "its job 7_0 waits (Priority); "
-        "Slurm expects to start it at 2026-11-22T10:00:00.000Z"
+        "its job 7_0 waits (Priority); Slurm expects to start it at 2026-11-22T10:00:00.000Z"
     )
