@@ -5,6 +5,7 @@ cluster. What it says is read as JSON, or is told to the person.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -26,6 +27,12 @@ _PERSON = (
     "current-context is not set",
     "does not exist",
 )
+
+
+# Where kubectl looks if nothing says where the cluster is.
+_NO_CONTEXT = "localhost:8080"
+# Its own log, which comes before what it says: `E1129 07:12:01.123456   4711 memcache.go:265] …`.
+_OF_KLOG = re.compile(r"[EWI]\d{4} \d\d:")
 
 
 class Refused(InputError):
@@ -117,7 +124,15 @@ def _bytes(one: Mapping[str, Any]) -> bytes:
 
 
 def _error(said: str) -> BoxcarError:
-    last: Sequence[str] = said.splitlines()[-3:]
+    if _NO_CONTEXT in said:
+        return InputError(
+            _(
+                "kubectl has no cluster to ask. Set KUBECONFIG, or name the context in the "
+                "profile (kubernetes: {{context: NAME}}), and check that this answers: kubectl "
+                "get pods"
+            )
+        )
+    last: Sequence[str] = [line for line in said.splitlines() if not _OF_KLOG.match(line)][-3:]
     told = _("kubectl: {said}", said=quotation(" ".join(last)[:500] or _("no output")))
     if "(AlreadyExists)" in said or "already exists" in said:
         return AlreadyThere(told)
