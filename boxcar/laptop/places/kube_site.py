@@ -32,7 +32,13 @@ from boxcar.laptop.release import kube_objects
 from boxcar.laptop.run import kube_pods
 from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.teardown.gate import Steps
-from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
+from boxcar.shared.errors import (
+    BoxcarError,
+    Command,
+    InputError,
+    TemporaryError,
+    message_of,
+)
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
@@ -74,7 +80,10 @@ class KubeSite(MirroredSite):
 
     def doubts(self) -> list[str]:
         if self._problem:
-            told = _("cannot tell whether the agents run: {problem}", problem=str(self._problem))
+            told = _(
+                "cannot tell whether the agents run: {problem}",
+                problem=message_of(self._problem).text,
+            )
             return [told, *self.unread(), *self.tier_doubts()]
         return super().doubts()
 
