@@ -14,7 +14,6 @@ import contextlib
 import shlex
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -52,17 +51,7 @@ _TERMINALS = Path("/dev/pts")
 
 def leave_behind(release: Path, queue: str) -> None:
     """A process that was started as this one, by its door."""
-    words = sys.orig_argv
-    if "agent" not in words:
-        return
-    subprocess.Popen(
-        [*words[: words.index("agent")], "idle-end", "--release", str(release), "--queue", queue],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-    )
+    deliver.start_behind("idle-end", release, queue)
 
 
 class Over(Exception):

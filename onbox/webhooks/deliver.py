@@ -155,13 +155,21 @@ def leave_behind(release: Path, queue: str) -> None:
     """What a queue's agent could not deliver stays with a process, started as this one was by its
     door. None in a Slurm job, whose node is somebody else's when the job is over.
 
+    """
+    if "SLURM_JOB_ID" not in os.environ:
+        start_behind("linger", release, queue)
+
+
+def start_behind(verb: str, release: Path, queue: str) -> None:
+    """Another verb of this program, by the door that the agent was started by, which outlives it.
+
     It holds nothing of ours: the agent's log is a lock, and its terminal goes away.
     """
     words = sys.orig_argv
-    if "agent" not in words or "SLURM_JOB_ID" in os.environ:
+    if "agent" not in words:
         return
     subprocess.Popen(
-        [*words[: words.index("agent")], "linger", "--release", str(release), "--queue", queue],
+        [*words[: words.index("agent")], verb, "--release", str(release), "--queue", queue],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

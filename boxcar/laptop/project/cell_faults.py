@@ -341,7 +341,7 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     at = job.at("cells", asked[0], "nodes")
     if not profile.is_cluster:
         yield _(
-            "{at}: only a cluster can run a cell on several nodes, and {profile} is not one",
+            "{at}: a cell on several nodes needs Slurm, and {profile} has none",
             at=at,
             profile=profile.name,
         )

@@ -31,7 +31,7 @@ def why_only_told(profile: Profile) -> Sentence | None:
     return None
 
 
-def told(job: Job, profile: Profile) -> Sentence | None:
+def sentence_of_idle_end(job: Job, profile: Profile) -> Sentence | None:
     """What plan says of it; None where nothing ends by itself."""
     asked = of_job(job, profile)
     if asked is None:

@@ -25,7 +25,7 @@ def most_s(hours: float | None) -> int:
     return max(LEAST_MOST_S, round(2 * (hours or 0) * 3600))
 
 
-def told(profile: Profile, hours: float | None) -> str:
+def sentence_of_deadline(profile: Profile, hours: float | None) -> str:
     """What the question of `up` says of it."""
     if why := _why_none(profile):
         return _("nothing stops a box by itself, also while you sleep: {why}", why=why)

@@ -271,7 +271,7 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider, profile: Profile) ->
             "a box that is not ready in {m} minutes, or is dearer, is ended again, with all on it",
             m=round(max(boot_limit_s(one) for one in chosen) / 60),
         ),
-        box_deadline.told(profile, asked.hours),
+        box_deadline.sentence_of_deadline(profile, asked.hours),
         _(
             "already live of yours: {n} {n:box|boxes}, {sum:.2f} {currency} an hour",
             n=len(live),

@@ -305,7 +305,11 @@ def _show(document: dict[str, Any], project: Project) -> None:
         ("durable tier", _tier(project)),
         *((_left_after(death), what) for death, what in document["survives"].items()),
         ("at the end", _ending(project)),
-        *(("when idle", text) for text in [idle_end.told(project.job, project.profile)] if text),
+        *(
+            ("when idle", text)
+            for text in [idle_end.sentence_of_idle_end(project.job, project.profile)]
+            if text
+        ),
         ("results", document["results"]),
         ("webhooks", _(mark("on") if document["webhooks"] == "on" else mark("off"))),
         ("artifacts", _artifacts(plan.artifacts)),

@@ -52,7 +52,7 @@ def test_the_queue_of_such_a_cell_asks_for_as_many_nodes_and_no_other(tmp_path: 
 @pytest.mark.parametrize(
     ("more", "lab", "profile", "said"),
     [
-        ("", "", "local", "only a cluster can run a cell on several nodes, and local is"),
+        ("", "", "local", "a cell on several nodes needs Slurm, and local has none"),
         ("launcher: accelerate\n", "", "lab", "needs launcher: torchrun"),
         (
             "",

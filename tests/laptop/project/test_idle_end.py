@@ -49,7 +49,7 @@ def test_each_platform(tmp_path, name, asked):
 @pytest.mark.parametrize("more", ["", "when_done: keep\n"])
 def test_off_unless_it_is_typed(tmp_path, more):
     assert idle_end.of_job(job(tmp_path, more), profile("autodl", tmp_path)) is None
-    assert idle_end.told(job(tmp_path, more), profile("autodl", tmp_path)) is None
+    assert idle_end.sentence_of_idle_end(job(tmp_path, more), profile("autodl", tmp_path)) is None
 
 
 def test_where_the_results_would_go_with_the_box_it_only_tells(tmp_path):
@@ -58,11 +58,11 @@ def test_where_the_results_would_go_with_the_box_it_only_tells(tmp_path):
     own.write_text("name: mine\nextends: vastai\nstorage: {tiers: {container: {stop: lose}}}\n")
     found = profile("mine", tmp_path)
     assert idle_end.of_job(job(tmp_path), found) == IdleEnd(2700)
-    assert "does not survive" in str(idle_end.told(job(tmp_path), found))
+    assert "does not survive" in str(idle_end.sentence_of_idle_end(job(tmp_path), found))
 
 
 def test_plan_says_what_will_happen(tmp_path):
-    said = str(idle_end.told(job(tmp_path), profile("autodl", tmp_path)))
+    said = str(idle_end.sentence_of_idle_end(job(tmp_path), profile("autodl", tmp_path)))
     assert said.startswith("after 45m idle and 10 min of notice each box stops itself: 关机 (rev")
-    said = str(idle_end.told(job(tmp_path), profile("lambda", tmp_path)))
+    said = str(idle_end.sentence_of_idle_end(job(tmp_path), profile("lambda", tmp_path)))
     assert "only told: no box of lambda can stop itself" in said

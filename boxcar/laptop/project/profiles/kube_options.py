@@ -5,42 +5,29 @@ Pure. Not checked here: whether the cluster has such a claim or resource, see au
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.shared.sentence import Sentence, _, mark
-
-
-def _plain(what: str, pattern: str) -> Callable[[str], str]:
-    rule = re.compile(pattern, re.ASCII)
-
-    def check(text: str) -> str:
-        if not rule.fullmatch(text):
-            raise ValueError(_("expected {what}, found {text!r}", what=Sentence(what), text=text))
-        return text
-
-    return check
-
+from boxcar.laptop.project.profiles.slurm_options import plain_text
+from boxcar.shared.sentence import mark
 
 _NAME = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?"
 Name = Annotated[
-    str, AfterValidator(_plain(mark("a name of lower-case letters, digits, - and ."), _NAME))
+    str, AfterValidator(plain_text(mark("a name of lower-case letters, digits, - and ."), _NAME))
 ]
 # Contexts of cloud providers hold slashes, colons and @.
 Context = Annotated[
     str,
     AfterValidator(
-        _plain(mark("a context that kubectl knows"), r"[A-Za-z0-9][A-Za-z0-9_.@:/+-]{0,252}")
+        plain_text(mark("a context that kubectl knows"), r"[A-Za-z0-9][A-Za-z0-9_.@:/+-]{0,252}")
     ),
 ]
 Resource = Annotated[
     str,
     AfterValidator(
-        _plain(
+        plain_text(
             mark("a resource such as nvidia.com/gpu"),
             r"[a-z0-9]([-a-z0-9.]{0,62}[a-z0-9])?/[A-Za-z0-9][A-Za-z0-9_.-]{0,62}",
         )
@@ -49,7 +36,7 @@ Resource = Annotated[
 Quantity = Annotated[
     str,
     AfterValidator(
-        _plain(
+        plain_text(
             mark("a quantity such as 8, 500m or 64Gi"),
             r"\d{1,9}(\.\d{1,3})?(m|k|M|G|T|Ki|Mi|Gi|Ti)?",
         )

@@ -33,7 +33,7 @@ _OURS = (
 )
 
 
-def _plain(what: str, pattern: str) -> Callable[[str], str]:
+def plain_text(what: str, pattern: str) -> Callable[[str], str]:
     rule = re.compile(pattern, re.ASCII)
 
     def check(text: str) -> str:
@@ -127,25 +127,29 @@ def _container(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 _WORD = r"[A-Za-z0-9][A-Za-z0-9_.@+-]{0,99}"
-Word = Annotated[str, AfterValidator(_plain(mark("letters, digits and _.@+-"), _WORD))]
+Word = Annotated[str, AfterValidator(plain_text(mark("letters, digits and _.@+-"), _WORD))]
 # Slurm tries several partitions that are named at once.
 Words = Annotated[
-    str, AfterValidator(_plain(mark("names, with a comma between two"), rf"{_WORD}(?:,{_WORD})*"))
+    str,
+    AfterValidator(plain_text(mark("names, with a comma between two"), rf"{_WORD}(?:,{_WORD})*")),
 ]
 Time = Annotated[str, AfterValidator(_time)]
 Gres = Annotated[
     str,
     AfterValidator(
-        _plain(mark("a resource such as gpu:2 or gpu:a100:1"), r"[A-Za-z][A-Za-z0-9_.:,/=-]{0,199}")
+        plain_text(
+            mark("a resource such as gpu:2 or gpu:a100:1"), r"[A-Za-z][A-Za-z0-9_.:,/=-]{0,199}"
+        )
     ),
 ]
 Memory = Annotated[
-    str, AfterValidator(_plain(mark("a size such as 64G or 800M"), r"\d{1,9}(?:\.\d{1,3})?[KMGT]?"))
+    str,
+    AfterValidator(plain_text(mark("a size such as 64G or 800M"), r"\d{1,9}(?:\.\d{1,3})?[KMGT]?")),
 ]
 Constraint = Annotated[
     str,
     AfterValidator(
-        _plain(
+        plain_text(
             mark("features of a node such as a100 or 'a100|h100'"),
             r"[A-Za-z0-9\[(][A-Za-z0-9_.:@+*&|,()\[\]-]{0,199}",
         )
@@ -157,7 +161,7 @@ Cpus = Annotated[int, Field(ge=1, le=10_000)]
 Login = Annotated[
     str,
     AfterValidator(
-        _plain(
+        plain_text(
             mark("the alias of a login node in ~/.ssh/config"),
             r"[A-Za-z0-9_][A-Za-z0-9._@:+-]{0,99}",
         )
