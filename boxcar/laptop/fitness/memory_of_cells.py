@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from boxcar.laptop.common import units
-from boxcar.laptop.fitness.rules import Measured, Row, Told
+from boxcar.laptop.fitness.rules import Row, Told
+from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.project.cells_at_once import cells_at_once
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.sentence import Sentence, _, mark

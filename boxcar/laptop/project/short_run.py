@@ -1,6 +1,6 @@
 """What makes a run short: `smoke:` and `rehearse:` of job.yaml, as words or as three keys.
 
-Which cell has which is in `cell_smoke.py`.
+Which cell has which is in `cell_faults.py`.
 
 `add` comes after the command. `replace` swaps what stands in it, for scripts that take positions
 and for overrides: a placeholder in braces, or a whole word. `skip` leaves cells out, with a reason.

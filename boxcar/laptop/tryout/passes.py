@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.fitness.rules import Measured
+from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.project import cell_faults, short_run
 from boxcar.laptop.release import code_files
 from boxcar.laptop.release.code_files import CodeFile

@@ -1,7 +1,7 @@
 """`invoke audit`: what every box is and has, and whether this run may start there.
 
 The boxes tell facts (`onbox/answers/audit.py`), the durable tier is tried from all of them
-(`tier_probe.py`), and what that means is decided by `audit_rules.py` and `budget.py`.
+(`fitness/tier_check.py`), and what that means is decided by the rules in `fitness/`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from boxcar.laptop.fitness import (
     other_runs,
     requirements,
     rules,
+    space,
     tier_check,
 )
 from boxcar.laptop.fitness.caches import judge_caches
 from boxcar.laptop.fitness.mirrors import MIRRORS, judge_mirrors
 from boxcar.laptop.fitness.requirements import AskedPackages
-from boxcar.laptop.fitness.rules import ALL, Measured, Row, Told, Verdict, Wanted
+from boxcar.laptop.fitness.rules import ALL, Row, Told, Verdict, Wanted
+from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.fitness.tier_check import Ask
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
@@ -196,7 +198,7 @@ def run_audit(
     rows += judge_mirrors(told)
     rows += gpus_of_cells.judge_gpus_of_cells(told, plan)
     rows += memory_of_cells.judge_memory_of_cells(told, plan, measured)
-    rows += rules.check_space(told, plan, measured, wanted.resources.disk, verified)
+    rows += space.check_space(told, plan, measured, wanted.resources.disk, verified)
     others = {box: one.others for box, one in told.items() if one.others}
     return Report(tuple(rows), {box: one.facts for box, one in told.items()}, others)
 

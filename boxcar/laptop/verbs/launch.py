@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.common.near import pick, the_run
-from boxcar.laptop.fitness import other_runs, rules, training_python
+from boxcar.laptop.fitness import other_runs, space, training_python
 from boxcar.laptop.fitness.rules import ALL
 from boxcar.laptop.news import from_here
 from boxcar.laptop.places.open_site import open_site
@@ -234,7 +234,7 @@ def _refuse_no_set_up(project: Project) -> None:
 def _refuse_full_disks(site: Site, queues: list[str]) -> None:
     """Of this machine: of rented boxes the audit says it."""
     boxes = {site.plan.queues[queue] for queue in queues}
-    if lacking := rules.folders_without_room(site.folders_here(boxes)):
+    if lacking := space.folders_without_room(site.folders_here(boxes)):
         raise NoRoomError(
             [
                 Message(_("{what}. Free some space, then", what=what), Command("launch"))

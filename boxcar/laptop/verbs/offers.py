@@ -7,7 +7,7 @@ from dataclasses import field
 from pathlib import Path
 
 from boxcar.laptop.common import show
-from boxcar.laptop.fitness import rules
+from boxcar.laptop.fitness import space
 from boxcar.laptop.places.open_site import SITES
 from boxcar.laptop.project import profile_choice
 from boxcar.laptop.project.profiles.profile import Profile, load_profile
@@ -101,7 +101,7 @@ def market_of(
 ) -> tuple[Wish, list[Judged]]:
     """All that the provider offers, judged by what the job needs."""
     seen = passes.measured(project)
-    room_bytes = rules.room_of_box(project.plan, seen) if seen else None
+    room_bytes = space.room_of_box(project.plan, seen) if seen else None
     image = image_of(profile, provider, project.root)
     wish = wish_of(project.job, image, is_spot=is_spot, room_bytes=room_bytes)
     with show.waiting(_("asking {title}", title=provider.title)):

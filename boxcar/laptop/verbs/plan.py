@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from boxcar.laptop.common import show, units
 from boxcar.laptop.common.headings import heading
-from boxcar.laptop.fitness import rules
+from boxcar.laptop.fitness import space
 from boxcar.laptop.places.open_site import SITES, open_site
 from boxcar.laptop.project import data_of_job, dealt_queues, idle_end, launches, profile_choice
 from boxcar.laptop.project.cells_at_once import cells_at_once, named_gpus, say_cells_at_once
@@ -76,7 +76,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
         _show(document, project)
     refused: list[str | Message] = [
         *staying,
-        *rules.folders_without_room(_folders_here(project)),
+        *space.folders_without_room(_folders_here(project)),
         *_without_room_for_data(project, document.get("data", ())),
         *_diverged(project),
         *profile_choice.unknown(project.job, project.root),
@@ -108,7 +108,7 @@ def _without_room_for_data(
     for folder in here.values():
         store = DataPaths(folder.parent.parent)
         if not any(store.root.glob("*")) and (
-            lack := lack_of_room(rules.nearest_folder(folder), [one["size_bytes"] for one in data])
+            lack := lack_of_room(space.nearest_folder(folder), [one["size_bytes"] for one in data])
         ):
             yield _("data: {lack}", lack=lack)
 
@@ -291,7 +291,7 @@ def _folders_here(project: Project) -> dict[str, Path]:
 
 
 def _room(place: str, folder: Path) -> Room:
-    room = disk_room(rules.nearest_folder(folder))
+    room = disk_room(space.nearest_folder(folder))
     return Room(place, str(folder), room.free_bytes, room.free_inodes)
 
 

@@ -6,7 +6,8 @@ from box_facts import A100, facts_of, good
 from plans import make_plan
 
 from boxcar.laptop.fitness.memory_of_cells import judge_memory_of_cells
-from boxcar.laptop.fitness.rules import Measured, Told
+from boxcar.laptop.fitness.rules import Told
+from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.project.cells_at_once import say_cells_at_once
 from boxcar.laptop.project.resources import Resources
 from boxcar.shared.cell.own_words import Own

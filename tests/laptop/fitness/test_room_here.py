@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_project import TinyProject, make_project
 
-from boxcar.laptop.fitness import rules
+from boxcar.laptop.fitness import space
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.verbs.launch import launch
 from boxcar.laptop.verbs.plan import plan
@@ -40,7 +40,7 @@ def fill(monkeypatch: pytest.MonkeyPatch, full: Path, free_bytes: int = 4096) ->
 
 
 def test_a_disk_with_room_is_not_named(tmp_path: Path) -> None:
-    assert rules.folders_without_room({"scratch": tmp_path / "not there yet"}) == []
+    assert space.folders_without_room({"scratch": tmp_path / "not there yet"}) == []
 
 
 def test_plan_says_with_numbers_which_disk_is_full(

@@ -7,13 +7,12 @@ import pytest
 from box_facts import facts_of, good
 from plans import make_plan
 
-from boxcar.laptop.fitness.rules import (
+from boxcar.laptop.fitness.rules import Row, Told
+from boxcar.laptop.fitness.space import (
     FILES_A_CELL,
     OWN_BYTES,
     OWN_FILES,
     Measured,
-    Row,
-    Told,
     check_space,
     room_of_box,
 )

@@ -11,7 +11,8 @@ import pytest
 from apart import apart
 from box_facts import facts_of
 
-from boxcar.laptop.fitness.rules import Measured, Row, Wanted
+from boxcar.laptop.fitness.rules import Row, Wanted
+from boxcar.laptop.fitness.space import Measured
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.run.look import look_at_run

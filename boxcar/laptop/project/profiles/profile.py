@@ -2,7 +2,7 @@
 
 A project's own `profiles/` comes first, then those that ship with Boxcar. `extends: NAME` takes
 over what another one says wherever this one is silent. Read on the laptop only. What a profile may
-say is in `profile_schema.py`, what must hold between its groups in `profile_rules.py`.
+say is in `schema.py`, what must hold between its groups in `rules.py`.
 """
 
 from __future__ import annotations

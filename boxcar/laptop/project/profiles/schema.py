@@ -2,7 +2,7 @@
 
 A group of facts carries the month in which it was last checked and how far it is to be believed.
 Sentences are for people, in English and Chinese. Not covered: what holds between two groups, such
-as a tier that is named and not there; `profile_rules.py` looks at that.
+as a tier that is named and not there; `rules.py` looks at that.
 """
 
 from __future__ import annotations
