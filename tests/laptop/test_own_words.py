@@ -11,7 +11,7 @@ from tiny_project import make_project
 
 from boxcar.laptop.common import show
 from boxcar.laptop.project.project import open_project
-from boxcar.laptop.results.bring_cell import pull_failed_logs
+from boxcar.laptop.results.failed_logs import pull_failed_logs
 from boxcar.laptop.verbs import status, verify
 from boxcar.laptop.verbs.explain import explain
 from boxcar.laptop.verbs.logs import logs

@@ -9,28 +9,22 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import Any
 
-from boxcar.laptop.common import units
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.judge import Pulled
 from boxcar.laptop.run.open_run import OpenRun
-from boxcar.laptop.run.view import CellView
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.tree_sync import TreeSync
-from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError, words_of
+from boxcar.shared.errors import BoxcarError, DamagedError, NoRoomError, TemporaryError
 from boxcar.shared.files import manifest, resume_pointer
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, chained, mark
-from boxcar.shared.wire import run_asks
 
 OnBytes = Callable[[int], None]
 TRIES = 2
@@ -452,98 +446,3 @@ def _came(run: OpenRun, cell: Published) -> bool:
         partial = partial_of(run, cell)
         return not wrong(partial, cell) and not drop_wrong(partial, cell.manifest.carried.files)
     return False
-
-
-# The logs of cells that failed: they are no results, and with the box they would be gone.
-#
-# `pull` brings the end of each into `results/<run>/failed/`. Nobody's verdict depends on them, so
-# one that cannot be had holds up nothing.
-
-
-MOST_BYTES = 8 * 1024 * 1024
-MOST_LINES = 100_000
-
-
-@dataclass(frozen=True)
-class BroughtLog:
-    """Where the log of a failed cell lies now, or why it could not be brought here."""
-
-    cell: str
-    path: Path | None
-    problem: str = ""
-
-
-def pull_failed_logs(run: OpenRun, cells: Iterable[CellView]) -> list[BroughtLog]:
-    """Bring the log of each of these cells; one that is nowhere any more is left out."""
-    return [found for cell in cells if (found := _bring(run, cell))]
-
-
-def _bring(run: OpenRun, cell: CellView) -> BroughtLog | None:
-    if not run.is_planned(cell.box):
-        return None
-    path = run.results.failed_log(cell.name)
-    try:
-        question = run_asks.ReadLog(None, MOST_LINES, MOST_BYTES, cell=cell.name)
-        found = run.ask(cell.box, question)
-        if not found.is_there:
-            return None
-        atomic.make_folder(path.parent)
-        atomic.write_whole(path, found.data)
-    except (BoxcarError, OSError) as error:
-        return BroughtLog(cell.name, None, words_of(error))
-    return BroughtLog(cell.name, path)
-
-
-# What `collect` brought along, in words: carried, not proven. Pure.
-
-
-def carried_sentences(cells: Sequence[Pulled]) -> list[str]:
-    """Of all cells of a run together; none where nothing was to be carried."""
-    with_files = [cell for cell in cells if cell.manifest.carried.files]
-    files = sum(len(cell.manifest.carried.files) for cell in with_files)
-    size = units.size(sum(cell.manifest.carried.size_bytes for cell in with_files))
-    found: list[str] = []
-    if files:
-        of = {"cells": len(with_files), "all": len(cells)}
-        found.append(
-            _(
-                "{n:,} unverified extra {n:file|files} ({size}) in {cells} of {all} "
-                "{all:cell|cells}",
-                n=files,
-                size=size,
-                **of,
-            )
-        )
-    lost = sum(len(cell.carried_differences) for cell in cells)
-    if lost:
-        found.append(
-            _(
-                "{n:,} extra {n:file differs|files differ} from what was published, or "
-                "{n:is|are} missing",
-                n=lost,
-            )
-        )
-    left_out = Counter(
-        why.partition(": ")[0] for cell in cells for why in cell.manifest.carried.left_out
-    )
-    return found + [
-        _(
-            "extra files left out ({why}): in {n} {n:cell|cells}; explain --cell CELL lists them",
-            n=count,
-            why=why,
-        )
-        for why, count in left_out.items()
-    ]
-
-
-def carried_document(pulled: Pulled | None) -> dict[str, Any]:
-    """What `--json` prints of a cell."""
-    if pulled is None:
-        return {"files": 0, "size_bytes": 0, "left_out": [], "lacks": []}
-    carried = pulled.manifest.carried
-    return {
-        "files": len(carried.files),
-        "size_bytes": carried.size_bytes,
-        "left_out": list(carried.left_out),
-        "lacks": [difference.path for difference in pulled.carried_differences],
-    }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from boxcar.laptop.results import bring_cell, bring_checkpoint
+from boxcar.laptop.results import bring_checkpoint, failed_logs
 from boxcar.laptop.results.bring_checkpoint import Due
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
@@ -52,7 +52,7 @@ def save_before_end(run: OpenRun, view: RunView, ended: Collection[str]) -> Iter
         except (BoxcarError, OSError) as error:
             what = _("its last checkpoint on {box} could not be saved", box=due.box)
             yield _held(due.cell, what, words_of(error))
-    for log in bring_cell.pull_failed_logs(run, cells):
+    for log in failed_logs.pull_failed_logs(run, cells):
         if log.problem:
             yield _held(log.cell, _("its log could not be saved"), log.problem)
     for queue, box in _queues_of(run, cells):
@@ -73,7 +73,7 @@ def _queues_of(run: OpenRun, cells: Collection[CellView]) -> list[tuple[str, str
 def _save_agents_log(run: OpenRun, queue: str, box: str) -> str:
     """'' where it lies here, or there is none."""
     path = run.results.failed_log(f"agent-{queue}")
-    lines, most_bytes = bring_cell.MOST_LINES, bring_cell.MOST_BYTES
+    lines, most_bytes = failed_logs.MOST_LINES, failed_logs.MOST_BYTES
     try:
         found = run.ask(box, run_asks.ReadLog(None, lines, most_bytes, queue=queue))
         if found.is_there:

@@ -9,7 +9,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.verbs.pull import pull_gauges
+from boxcar.laptop.verbs.pull_journals import pull_gauges
 from boxcar.laptop.view.board.terminal_lines import sparkline
 from boxcar.laptop.view.box_gauges import MOST_BYTES, gauges_of, read_lines
 from boxcar.laptop.view.looks import Bars, glyphs_of_terminal

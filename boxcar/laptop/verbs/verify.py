@@ -22,7 +22,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
-    bring_cell,
+    carried_words,
     compare,
     judge,
     results_folder,
@@ -37,7 +37,8 @@ from boxcar.laptop.run.state_words import state_sentence
 from boxcar.laptop.run.view import DROPPED, RunView, accepted_sentence
 from boxcar.laptop.teardown.gate import tier_is_gone
 from boxcar.laptop.verbs.next_step import NextStep, next_step, sentence
-from boxcar.laptop.verbs.pull import pull_grown_journals, pull_receipt
+from boxcar.laptop.verbs.pull_cells import pull_receipt
+from boxcar.laptop.verbs.pull_journals import pull_grown_journals
 from boxcar.laptop.verbs.report import asked_of
 from boxcar.laptop.view.report import gather, report_page, run_report
 from boxcar.laptop.view.report.run_report import Asked
@@ -182,7 +183,7 @@ def verify_document(
                 "checked": how_checked(cell.verdict.findings),
                 "files": cell.files,
                 "size_bytes": cell.size_bytes,
-                "carried": bring_cell.carried_document(cell.facts.pulled),
+                "carried": carried_words.carried_document(cell.facts.pulled),
                 "release": cell.release,
                 "warnings": cell.warnings,
                 **({"doubt": cell.doubt} if cell.doubt else {}),
@@ -211,7 +212,7 @@ def verify_report(
     title = _("{run}: results", run=made.run)
     show.table(title, columns, rows, first_to_go=("release", "files"))
     show.say_of_each(note for cell in cells for note in _notes_of_cell(cell, made.run))
-    for said in bring_cell.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
+    for said in carried_words.carried_sentences([c.facts.pulled for c in cells if c.facts.pulled]):
         show.say(said)
     settled = sum(cell.verdict.is_settled for cell in cells)
     papers = {"receipt": digest.short(made.digest), "file": site.results.receipt}

@@ -38,7 +38,8 @@ from boxcar.laptop.verbs import spending
 from boxcar.laptop.verbs.cell_on_board import CellOnBoard
 from boxcar.laptop.verbs.even_out import look_and_even_out
 from boxcar.laptop.verbs.next_step import next_step
-from boxcar.laptop.verbs.pull import pull_cells, pull_journals
+from boxcar.laptop.verbs.pull_cells import pull_cells
+from boxcar.laptop.verbs.pull_journals import pull_journals
 from boxcar.laptop.verbs.status import (
     document,
     draw_once,

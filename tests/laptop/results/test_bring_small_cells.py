@@ -13,7 +13,8 @@ from boxcar.laptop.hosts import by_rsync, folders
 from boxcar.laptop.results import bring_cell, results_folder
 from boxcar.laptop.results.bring_cell import Published, Terms, read_published
 from boxcar.laptop.run.look import look_at_run
-from boxcar.laptop.verbs.pull import pull, pull_cells
+from boxcar.laptop.verbs.pull import pull
+from boxcar.laptop.verbs.pull_cells import pull_cells
 from boxcar.shared import paths, timestamp
 from boxcar.shared.disk import atomic, tree_sync
 from boxcar.shared.disk.tree_sync import TreeSync

@@ -395,7 +395,7 @@ def test_a_rate_is_one_for_all_and_rsync_is_told(
         finally:
             at_once.remove(wanted.cell)
 
-    monkeypatch.setattr("boxcar.laptop.verbs.pull.fetch_cell", watched)
+    monkeypatch.setattr("boxcar.laptop.verbs.pull_cells.fetch_cell", watched)
     monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
     said = _slow_rsync(tmp_path / "bin", monkeypatch)
     assert pull(run.project, most_kib_s=4000) == 0
@@ -410,7 +410,7 @@ def test_the_smallest_come_first_and_are_said_in_the_plans_order(
     order: list[str] = []
     fetch = bring_cell.fetch_cell
     monkeypatch.setattr(
-        "boxcar.laptop.verbs.pull.fetch_cell",
+        "boxcar.laptop.verbs.pull_cells.fetch_cell",
         lambda site, wanted, *rest: (order.append(wanted.cell), fetch(site, wanted, *rest))[1],
     )
     monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
@@ -431,7 +431,7 @@ def test_a_box_that_went_away_is_not_waited_for_once_a_cell(
         raise Unreachable("box-z", "no answer")
 
     monkeypatch.setattr(LocalSite, "published_folder", lambda site, cell: there)
-    monkeypatch.setattr("boxcar.laptop.verbs.pull.fetch_cell", fetch)
+    monkeypatch.setattr("boxcar.laptop.verbs.pull_cells.fetch_cell", fetch)
     monkeypatch.setattr(bring_cell, "SMALL_BYTES", 10)
     assert pull(run.project, most_kib_s=1) == 1  # one at a time
     assert tried == ["a"]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from finished_run import FinishedRun, make_run
 
-from boxcar.laptop.verbs import pull as module
+from boxcar.laptop.verbs import pull_journals as module
 from boxcar.laptop.verbs.pull import FAILED, PULLED, pull_journals
 
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from run_on_disk import RunOnDisk, agent_started, cell_failed, cell_started, cell_verified, make_run
 
-from boxcar.laptop.results import bring_cell
-from boxcar.laptop.results.bring_cell import BroughtLog
+from boxcar.laptop.results.failed_logs import BroughtLog, pull_failed_logs
 from boxcar.laptop.verbs.logs import logs
 
 LOG = b"=== attempt 1 ===\nTraceback: out of memory\n"
@@ -14,7 +13,7 @@ LOG = b"=== attempt 1 ===\nTraceback: out of memory\n"
 
 def pull(run: RunOnDisk, *cells: str) -> list[BroughtLog]:
     view = run.look()
-    return bring_cell.pull_failed_logs(run.site, [c for c in view.cells if c.name in cells])
+    return pull_failed_logs(run.site, [c for c in view.cells if c.name in cells])
 
 
 @pytest.fixture
