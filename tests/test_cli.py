@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from run_on_disk import RunOnDisk, agent_started, cell_failed
+from tiny_project import make_project
 
 from boxcar.door import program
 from boxcar.door.command_line import parse_command
+from boxcar.laptop.project.project import open_project
 from boxcar.shared import errors
 from boxcar.shared.errors import Command, InputError
 
@@ -213,3 +216,16 @@ def test_ctrl_c_while_a_class_is_made_says_nothing(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(program, "_answer", interrupted)
     assert typed("status") == 130
+
+
+def test_a_cell_whose_line_is_commented_out_is_explained_by_its_bare_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    lines = ["# configs/a.json one", "configs/b.json one"]
+    tiny = make_project(tmp_path, {"queue_1": lines})
+    run = RunOnDisk(open_project(tiny.root / "job.yaml", "local"))
+    run.site.tier.journals.mkdir(parents=True)
+    run.say("queue_1", agent_started(), cell_failed("a"))
+    monkeypatch.chdir(tiny.root)
+    assert typed("explain", "a") == 0
+    assert "failed" in capsys.readouterr().out

@@ -8,6 +8,7 @@ from typing import Any
 
 from boxcar.door.run_verb import Where, launched_project, typed_project
 from boxcar.shared.errors import BoxcarError
+from boxcar.shared.files import queue_line
 
 
 def split(where: Where, **flags: Any) -> int:
@@ -62,12 +63,18 @@ def explain(
 
 
 def _has_cell(where: Where, name: str) -> bool:
-    """Whether this folder's run has it; where that cannot be told, it is something else."""
-    try:
-        cells = typed_project(where, despite_faults=True, is_quiet=True).plan.cells if name else ()
-    except BoxcarError:
+    """Whether this folder's run has it, be its line commented out; where that cannot be told, it is
+    something else.
+    """
+    if not name:
         return False
-    return name in {cell.name for cell in cells}
+    try:
+        project = typed_project(where, despite_faults=True, is_quiet=True)
+        lines = [queue_line.what_counts(path) for path in project.queue_files.values()]
+    except (BoxcarError, OSError):
+        return False
+    out = {line.name for some in lines for line in queue_line.commented_out(some)}
+    return name in out | {cell.name for cell in project.plan.cells}
 
 
 def report(

@@ -44,13 +44,14 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Advice:
-    """`course` None: of a journal that does not say it, of a failure that has no row. `ladder` are
-    steps to try, in their order.
+    """`course` None: of a journal that does not say it, of a failure that has no row. `follows` is
+    what Boxcar does next, `ladder` are steps to try, in their order.
     """
 
     id: str
     course: Course | None
     words: str
+    follows: Sentence | None
     todo: Sentence | None
     types: Command
     ladder: tuple[Sentence, ...]
@@ -67,6 +68,7 @@ def advice_of(
     row = BY_ID.get(row_id)
     known = row or _OWN.get(row_id)
     course = course or (known.course if known else None)
+    follows = Sentence(FOLLOWS[course]) if course else None
     if known is None:
         name = (
             mark("the script failed with an error of its own")
@@ -74,11 +76,12 @@ def advice_of(
             else mark("unknown: no known failure matches")
         )
         words = reason or Sentence(name)
-        return Advice(id, course, words, None, _types("", course, cell), (), PAGE)
+        return Advice(id, course, words, follows, None, _types("", course, cell), (), PAGE)
     return Advice(
         id,
         course,
         Sentence(known.words),
+        follows,
         Sentence(known.todo or WHAT_TO_DO[known.course]),
         _types(row.types if row else "", course, cell),
         _ladder(row_id, course),
@@ -150,7 +153,7 @@ def verdict_lines(found: Advice, quotes: Sequence[Quote]) -> Iterator[Sentence]:
     about = {"course": found.course.value, "id": found.id or "?", "words": found.words}
     yield _("{course} ({id}): {words}", **about)
     yield from map(_quoted_evidence, quotes)
-    yield _("what happens next: {text}", text=Sentence(FOLLOWS[found.course]))
+    yield _("what happens next: {text}", text=found.follows)
     if found.todo:
         yield _("what to do: {text}", text=found.todo)
     for number, step in enumerate(found.ladder, 1):
@@ -179,7 +182,7 @@ def verdict_document(found: Advice, quotes: Sequence[Quote]) -> dict[str, Any]:
         "class": course,
         "words": str(found.words),
         "evidence": [{"line": one.line, "text": one.text} for one in quotes],
-        "follows": str(Sentence(FOLLOWS[found.course])) if found.course else None,
+        "follows": str(found.follows) if found.follows else None,
         "todo": str(found.todo) if found.todo else None,
         "type": found.types.typed("invoke"),
         "ladder": [str(step) for step in found.ladder],

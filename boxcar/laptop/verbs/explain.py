@@ -41,7 +41,7 @@ from boxcar.shared.event_words import heard
 from boxcar.shared.files import attempt, manifest, receipt
 from boxcar.shared.files.journal_chain import Event
 from boxcar.shared.files.receipt import LAPTOP
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.triage.evidence import Quote, course_of, quotes_of
 
@@ -346,6 +346,8 @@ def _verdict(view: RunView, cell: CellView) -> tuple[Advice, tuple[Quote, ...]] 
     found = advice.advice_of(
         now.failure, course_of(now.course), cell.name, str(data.get("reason", ""))
     )
+    if isinstance(now, state.Failed) and now.is_final:
+        found = replace(found, follows=advice_for_cell(now.is_final, now.is_kept, now.failure))
     return found, quotes_of(data.get("evidence"))
 
 

@@ -266,3 +266,13 @@ def test_what_would_fail_in_the_same_way_is_to_be_changed_first(run, capsys, mon
     monkeypatch.setenv("LC_ALL", "zh_CN.UTF-8")
     explain(run.project, cell="a")
     assert "请先减小 batch、模型或 epoch" in capsys.readouterr().err
+
+
+def test_what_is_not_retried_is_not_said_to_be_retried(run, capsys):
+    kind, data = cell_failed("a", is_final=True)
+    run.say("queue_1", agent_started(), cell_started("a"), (kind, data | {"failure": "M2"}))
+    assert explain(run.project, cell="a") == 0
+    said = capsys.readouterr().out
+    assert "not retried with this release" in said
+    assert "what happens next: not retried with this release" in said
+    assert "retries it" not in said
