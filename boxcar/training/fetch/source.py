@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.training.second_home import store_options
 
 # --- URLs as they may be shown and kept: without user, password and signature.
 
@@ -164,7 +165,8 @@ def _file_system(url: str) -> tuple[Any, str]:
         raise InputError("fsspec is missing here: pip install fsspec") from None
     protocol = _protocol(url)
     try:
-        fs, path = fsspec.url_to_fs(url, **(_web_options() if _is_http(url) else {}))
+        options = _web_options() if _is_http(url) else store_options(url)
+        fs, path = fsspec.url_to_fs(url, **options)
     except ImportError as error:
         packages = PACKAGES.get(protocol)
         line = f"pip install {packages}" if packages else shown(str(error))
