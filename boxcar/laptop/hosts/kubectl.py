@@ -4,43 +4,20 @@ cluster. What it says is read as JSON, or is told to the person.
 
 from __future__ import annotations
 
+import contextlib
 import json
-import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from boxcar.laptop.common import run_program
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
-from boxcar.shared.sentence import _, quotation
+from boxcar.laptop.hosts import kubectl_errors
+from boxcar.laptop.hosts.kubectl_errors import NotThere
+from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.sentence import _
 
 TIMEOUT_S = 60.0
-_PERSON = (
-    "(NotFound)",
-    "(Forbidden)",
-    "(Invalid)",
-    "(BadRequest)",
-    "(Unauthorized)",
-    " is invalid: ",
-    "no configuration has been provided",
-    "current-context is not set",
-    "does not exist",
-)
-
-
-# Where kubectl looks if nothing says where the cluster is.
-_NO_CONTEXT = "localhost:8080"
-# Its own log, which comes before what it says: `E1129 07:12:01.123456   4711 memcache.go:265] …`.
-_OF_KLOG = re.compile(r"[EWI]\d{4} \d\d:")
-
-
-class Refused(InputError):
-    """The cluster has said no, and will again."""
-
-
-class AlreadyThere(BoxcarError):
-    """An object of that name exists."""
 
 
 class Kubectl:
@@ -74,7 +51,7 @@ class Kubectl:
             ) from None
         # Of `auth can-i` a no is an answer, and ends with 1.
         if done.returncode and (done.stderr.strip() or not done.stdout.strip()):
-            raise _error(done.stderr.decode(errors="replace").strip())
+            raise kubectl_errors.error_of(done.stderr.decode(errors="replace").strip())
         return done.stdout
 
     def items(self, kinds: str, labels: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -106,11 +83,8 @@ class Kubectl:
             "preconditions": {"uid": uid},
             "propagationPolicy": "Foreground",
         }
-        try:
+        with contextlib.suppress(NotThere):
             self.run("delete", "--raw", path, "-f", "-", data=_bytes(options))
-        except Refused as error:
-            if "NotFound" not in str(error):
-                raise
 
     def server_version(self) -> tuple[int, int]:
         """Such as 1 and 31. Providers put a + behind the minor number."""
@@ -121,19 +95,3 @@ class Kubectl:
 
 def _bytes(one: Mapping[str, Any]) -> bytes:
     return json.dumps(one).encode()
-
-
-def _error(said: str) -> BoxcarError:
-    if _NO_CONTEXT in said:
-        return InputError(
-            _(
-                "kubectl has no cluster to ask. Set KUBECONFIG, or name the context in the "
-                "profile (kubernetes: {{context: NAME}}), and check that this answers: kubectl "
-                "get pods"
-            )
-        )
-    last: Sequence[str] = [line for line in said.splitlines() if not _OF_KLOG.match(line)][-3:]
-    told = _("kubectl: {said}", said=quotation(" ".join(last)[:500] or _("no output")))
-    if "(AlreadyExists)" in said or "already exists" in said:
-        return AlreadyThere(told)
-    return Refused(told) if any(word in said for word in _PERSON) else TemporaryError(told)

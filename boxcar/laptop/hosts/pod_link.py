@@ -13,11 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from boxcar.laptop.common.home import Home
+from boxcar.laptop.hosts import kubectl_errors
 from boxcar.laptop.hosts.connection import Ran, Ssh
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.shared.errors import Message
-from boxcar.shared.sentence import _
+from boxcar.shared.errors import InputError, Message
+from boxcar.shared.sentence import _, said_by
 
 _BEGUN, _ENDED = "boxcar: begun\n", "boxcar: ended "
 _IN_POD = (
@@ -70,7 +71,10 @@ class PodLink(Ssh):
         why = (rest if begun else before).strip()[-300:] or _("no output")
         if begun:
             raise LinkCut(self.alias, _("the exec was cut off ({why})", why=why))
-        raise Unreachable(self.alias, _("kubectl exec: {why}", why=why))
+        error = kubectl_errors.error_of(said)
+        if isinstance(error, InputError):
+            raise error
+        raise Unreachable(self.alias, said_by(error))
 
     def _pin(self) -> None:
         """The cluster says who a pod is."""

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from boxcar.laptop.fitness.rules import ALL, Row
-from boxcar.laptop.hosts.kubectl import AlreadyThere, Kubectl, Refused
+from boxcar.laptop.hosts.kubectl import Kubectl
+from boxcar.laptop.hosts.kubectl_errors import AlreadyThere, Refused
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.release.kube_objects import POLICY_SINCE
 from boxcar.shared.files.plan import Plan

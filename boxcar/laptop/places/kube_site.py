@@ -20,7 +20,8 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
-from boxcar.laptop.hosts.kubectl import AlreadyThere, Kubectl
+from boxcar.laptop.hosts.kubectl import Kubectl
+from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.places import kube_rules

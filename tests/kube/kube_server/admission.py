@@ -93,6 +93,7 @@ def fill_in(one: Object, kind: Kind) -> None:
         one.setdefault("status", {"phase": "Pending"})
     elif kind.plural == "namespaces":
         one["status"] = {"phase": "Active"}
+        one["metadata"]["finalizers"] = ["kubernetes"]  # until everything in it has gone
     elif kind.plural == "pods":
         fill_in_pod(spec)
         one["status"] = {"phase": "Pending", "qosClass": "Burstable"}

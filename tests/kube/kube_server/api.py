@@ -55,6 +55,16 @@ class Asked:
         return self.request.query.get(name, default)
 
     @property
+    def verb(self) -> str:
+        """As a Role has it. An exec is a create, whichever method brings it."""
+        if self.sub == "exec":
+            return "create"
+        if self.request.method == "GET":
+            return "get" if self.name else "list"
+        ways = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+        return ways.get(self.request.method, "")
+
+    @property
     def dry(self) -> bool:
         return self.query("dryRun") == "All"
 
@@ -68,7 +78,7 @@ class Api:
     version: tuple[int, int]
     subresources: dict[tuple[str, str], Subresource]
     faults: list[Fault] = field(default_factory=list)
-    denied: list[str] = field(default_factory=list)  # `create pods/exec`: what can-i says no to
+    denied: list[str] = field(default_factory=list)  # `create pods/exec`: what nobody may
     watches_end: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, request: web.Request) -> Answer:
@@ -100,6 +110,7 @@ class Api:
         if (document := kinds.discovery(path) or kinds.openapi(path)) is not None:
             return web.json_response(document)
         asked = _asked(request)
+        self._refuse_denied(asked)
         if asked.sub:
             if (way := self.subresources.get((asked.kind.plural, asked.sub))) is not None:
                 self.store.get(asked.kind.plural, asked.namespace, asked.name)
@@ -113,6 +124,19 @@ class Api:
         if way is None:
             raise ApiError(405, "MethodNotAllowed", "the server does not allow this method")
         return await way(asked)
+
+    def _refuse_denied(self, asked: Asked) -> None:
+        sub = f"/{asked.sub}" if asked.sub else ""
+        verb, resource = asked.verb, f"{asked.kind.plural}{sub}"
+        if f"{verb} {resource}" not in self.denied:
+            return
+        where = f' in the namespace "{asked.namespace}"' if asked.kind.namespaced else ""
+        which = f'{asked.kind.qualified} "{asked.name}"' if asked.name else asked.kind.qualified
+        said = (
+            f'{which} is forbidden: User "tests" cannot {verb} resource "{resource}" in API group '
+            f'"{asked.kind.group}"{where}'
+        )
+        raise ApiError(403, "Forbidden", said, {"name": asked.name, "kind": asked.kind.plural})
 
     # -- reading
 
@@ -230,10 +254,7 @@ class Api:
         meta = one.setdefault("metadata", {})
         if kind.namespaced:
             meta["namespace"] = asked.namespace
-            if self.store.find("namespaces", "", asked.namespace) is None:
-                details = {"name": asked.namespace, "kind": "namespaces"}
-                said = f'namespaces "{asked.namespace}" not found'
-                raise ApiError(404, "NotFound", said, details)
+            self._check_namespace(asked, meta.get("name", ""))
         warnings = self._known(asked, one)
         one = self.admit(kind, one)
         if asked.dry:
@@ -243,6 +264,18 @@ class Api:
         else:
             one = self.store.create(kind.plural, one)
         return _json(one, 201, warnings)
+
+    def _check_namespace(self, asked: Asked, name: str) -> None:
+        there = self.store.find("namespaces", "", asked.namespace)
+        if there is None:
+            details = {"name": asked.namespace, "kind": "namespaces"}
+            raise ApiError(404, "NotFound", f'namespaces "{asked.namespace}" not found', details)
+        if there["metadata"].get("deletionTimestamp"):
+            said = (
+                f'{asked.kind.qualified} "{name}" is forbidden: unable to create new content in '
+                f"namespace {asked.namespace} because it is being terminated"
+            )
+            raise ApiError(403, "Forbidden", said, {"name": name, "kind": asked.kind.plural})
 
     def _known(self, asked: Asked, one: Object) -> list[str]:
         how = asked.query("fieldValidation", "Warn")

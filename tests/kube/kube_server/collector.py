@@ -33,9 +33,18 @@ class Collector:
         if gone and not meta.get("deletionTimestamp"):
             self.store.delete(plural, one)
         if plural == "namespaces" and meta.get("deletionTimestamp"):
-            for of, child in list(self.store.objects.items()):
-                if of[1] == meta["name"] and not child["metadata"].get("deletionTimestamp"):
-                    self.store.delete(of[0], child)
+            self._empty(one)
+
+    def _empty(self, namespace: Object) -> None:
+        name, is_empty = namespace["metadata"]["name"], True
+        for (plural, where, _), child in list(self.store.objects.items()):
+            if where == name:
+                is_empty = False
+                if not child["metadata"].get("deletionTimestamp"):
+                    self.store.delete(plural, child)
+        if is_empty:
+            namespace["metadata"]["finalizers"] = []
+            self.store.touch("namespaces", namespace)
 
 
 def unreachable(store: Store, node: str) -> None:

@@ -2,29 +2,91 @@
 
 from __future__ import annotations
 
-from boxcar.laptop.hosts.kubectl import AlreadyThere, Refused, _error
-from boxcar.shared.errors import InputError, TemporaryError
+import pytest
+
+from boxcar.laptop.hosts.kubectl_errors import AlreadyThere, NotThere, Refused, error_of
+from boxcar.shared.errors import InputError, TemporaryError, message_of
 
 KLOG = "E1129 07:12:01.123456    4711 memcache.go:265] couldn't get current server API group list\n"
+FORBIDDEN = "Error from server (Forbidden): "
 
 
-def test_without_a_context_it_is_said_what_to_set() -> None:
-    said = (
-        "The connection to the server localhost:8080 was refused - did you specify the right host?"
-    )
-    found = _error(KLOG + said)
-    assert isinstance(found, InputError) and "Set KUBECONFIG" in str(found)
-
-
-def test_a_server_that_is_not_there_is_told_without_the_log_of_kubectl() -> None:
-    found = _error(
-        KLOG * 4 + "Unable to connect to the server: dial tcp 10.0.0.1:6443: i/o timeout"
-    )
-    assert isinstance(found, TemporaryError)
-    assert "Unable to connect" in str(found) and "memcache" not in str(found)
-
-
-def test_a_no_is_for_the_person_and_an_object_that_is_there_is_neither() -> None:
-    assert isinstance(_error("Error from server (Forbidden): jobs is forbidden"), Refused)
-    exists = 'Error from server (AlreadyExists): jobs.batch "a" already exists'
-    assert isinstance(_error(exists), AlreadyThere)
+@pytest.mark.parametrize(
+    ("said", "kind", "told"),
+    [
+        (
+            "The connection to the server localhost:8080 was refused - did you specify the right?",
+            InputError,
+            "Set KUBECONFIG",
+        ),
+        ('error: context "lab" does not exist', Refused, "no context lab."),
+        (
+            "Error in configuration: context was not found for specified context: lab",
+            Refused,
+            "no context lab.",
+        ),
+        (
+            'error: error loading config file "/h/k": yaml: line 1: did not find expected node',
+            Refused,
+            "cannot read /h/k: yaml: line 1",
+        ),
+        (
+            "Unable to connect to the server: getting credentials: exec: executable "
+            "gke-gcloud-auth-plugin not found",
+            Refused,
+            "gke-gcloud-auth-plugin, by which kubectl logs in",
+        ),
+        (
+            "error: You must be logged in to the server (Unauthorized)",
+            Refused,
+            "does not accept this login",
+        ),
+        ("Please enter Username: error: EOF", Refused, "does not accept this login"),
+        (
+            FORBIDDEN
+            + 'error when creating "STDIN": jobs.batch "a" is forbidden: unable to create '
+            "new content in namespace me because it is being terminated",
+            Refused,
+            "the namespace me is being deleted",
+        ),
+        (
+            'Error from server (NotFound): error when creating "STDIN": namespaces "me" not found',
+            Refused,
+            "kubectl create namespace me",
+        ),
+        (
+            FORBIDDEN + 'pods "a" is forbidden: exceeded quota: few, requested: pods=1, used: '
+            "pods=2, limited: pods=2",
+            Refused,
+            "the quota few is used up (wanted: pods=1; used: pods=2; limit: pods=2)",
+        ),
+        (
+            FORBIDDEN + 'jobs.batch is forbidden: User "jane" cannot create resource "jobs" in API '
+            'group "batch" in the namespace "me"',
+            Refused,
+            "you may not create jobs in the namespace me",
+        ),
+        (FORBIDDEN + "jobs is forbidden", Refused, "jobs is forbidden"),
+        ('Error from server (NotFound): pods "a" not found', NotThere, 'pods "a" not found'),
+        (
+            'Error from server (AlreadyExists): jobs.batch "a" already exists',
+            AlreadyThere,
+            "already exists",
+        ),
+        (
+            KLOG * 4 + "Unable to connect to the server: dial tcp 10.0.0.1:6443: i/o timeout",
+            TemporaryError,
+            "does not answer (dial tcp 10.0.0.1:6443: i/o timeout)",
+        ),
+        (
+            "The connection to the server 10.0.0.1:6443 was refused - did you specify the right?",
+            TemporaryError,
+            "10.0.0.1:6443 refuses connections",
+        ),
+        ("Error from server (Timeout): try again", TemporaryError, "try again"),
+    ],
+)
+def test_it_is_said_what_is_the_matter_and_whether_it_may_pass(said, kind, told) -> None:
+    found = error_of(said)
+    assert isinstance(found, kind)
+    assert told in message_of(found).text and "memcache" not in str(found)
