@@ -42,10 +42,9 @@ def delete(kubectl: Kubectl, owner: Owner, objects: Objects) -> None:
         if time.monotonic() > until:
             raise TemporaryError(
                 _(
-                    "{left} {n:does|do} not end. All files were kept. Look with kubectl describe, "
-                    "then",
+                    "still on the cluster: {left}. All files were kept. Look with kubectl "
+                    "describe, then",
                     left=some(left, _MOST_NAMED),
-                    n=len(left),
                 ),
                 Command("down"),
             )
