@@ -73,16 +73,16 @@ class Kubectl:
         """As `create`, also where it is there already. Keeps no copy of it in an annotation."""
         self.run("apply", "--server-side", "--force-conflicts", "-f", "-", data=_bytes(one))
 
-    def delete(self, path: str, uid: str) -> None:
+    def delete(self, path: str, uid: str, *, is_now: bool = False) -> None:
         """Begin to delete the object at that path of the API, if it is that one; with all it owns.
-        No error where there is none.
+        No error where there is none. `is_now`: a pod without its grace, also on a lost node.
         """
-        options = {
+        options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
             "preconditions": {"uid": uid},
-            "propagationPolicy": "Foreground",
-        }
+            "propagationPolicy": "Background" if is_now else "Foreground",
+        } | ({"gracePeriodSeconds": 0} if is_now else {})
         with contextlib.suppress(NotThere):
             self.run("delete", "--raw", path, "-f", "-", data=_bytes(options))
 

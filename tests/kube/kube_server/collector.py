@@ -42,8 +42,8 @@ class Collector:
                 is_empty = False
                 if not child["metadata"].get("deletionTimestamp"):
                     self.store.delete(plural, child)
-        if is_empty:
-            namespace["metadata"]["finalizers"] = []
+        if is_empty and "kubernetes" in namespace["metadata"].get("finalizers", []):
+            namespace["metadata"]["finalizers"].remove("kubernetes")
             self.store.touch("namespaces", namespace)
 
 
