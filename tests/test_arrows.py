@@ -38,8 +38,7 @@ ROOMS = (
         "boxcar/training",
         may=(
             *("boxcar.shared", "boxcar.training"),
-            # fsspec comes with torch; aiohttp is its door to http.
-            *("torch", "safetensors", "numpy", "fsspec", "aiohttp"),
+            *("torch", "safetensors", "numpy", "fsspec"),  # which comes with torch
             # What a result was written with, imported where one is loaded.
             *("joblib", "lz4"),
         ),

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from boxcar.shared.errors import BoxcarError, InputError
+from boxcar.shared.safe_url import shown
 from boxcar.training.fetch import data_spec, staging
 from boxcar.training.fetch.lookup import Outcome
-from boxcar.training.fetch.source import shown
 from boxcar.training.reporting.say import size_text
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from boxcar.shared import paths
 from boxcar.shared.errors import DamagedError, InputError
-from boxcar.training.fetch.source import shown
+from boxcar.shared.safe_url import shown
 
 KEYS = ("to", "tasks", "splits", "patterns", "sha256")
 TASK_KEYS = ("splits", "patterns")

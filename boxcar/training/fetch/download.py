@@ -15,9 +15,10 @@ from typing import TypeVar
 from boxcar.shared import timestamp
 from boxcar.shared.errors import BoxcarError, DamagedError, InputError, TemporaryError
 from boxcar.shared.pace import Pace
+from boxcar.shared.safe_url import identity_of_url, shown
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.records import PartialFile
-from boxcar.training.fetch.source import Source, identity_of_url, shown
+from boxcar.training.fetch.source import Source
 from boxcar.training.reporting.say import size_text
 
 # --- How far it is: one line that moves on a terminal, one every few seconds in a log.

@@ -11,10 +11,11 @@ from pathlib import Path
 from boxcar.shared import timestamp
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
+from boxcar.shared.safe_url import identity_of_url, shown
 from boxcar.training.fetch import records, source
 from boxcar.training.fetch.data_spec import Candidate, Spec, WantedFile
 from boxcar.training.fetch.records import Receipt
-from boxcar.training.fetch.source import Source, identity_of_url, shown
+from boxcar.training.fetch.source import Source
 
 # --- What of a spec lies here already, and is what was fetched.
 

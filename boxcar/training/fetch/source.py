@@ -1,4 +1,7 @@
-"""One file at its source, through fsspec: is it there, what is known of it, and its bytes."""
+"""One file at its source: is it there, what is known of it, and its bytes.
+
+The web is read by the standard library, all other sources through fsspec.
+"""
 
 from __future__ import annotations
 
@@ -7,37 +10,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.error import HTTPError
 
+from boxcar.shared import web_file
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
-
-# --- URLs as they may be shown and kept: without user, password and signature.
-
-
-_USER = re.compile(r"(\w+://)[^\s/'\"]+@")
-_QUERY = re.compile(r"(\w+://[^\s?'\"<>]+)\?[^\s'\"<>)]+")
-# What a signed URL gets anew each time that it is signed.
-_SIGNATURE = re.compile(
-    r"(?i)x-(amz|goog|oss|cos|tos)-.*|aws ?access ?key ?id|google ?access ?id|oss ?access ?key ?id"
-    r"|signature|expires|policy|key-pair-id|token|.*_token|authorization|s(ig|e|t|p|v|r|ks|ke|kt)"
-)
-
-
-def shown(text: str) -> str:
-    """A URL, or an error's text with URLs in it, without what lets somebody in."""
-    return _QUERY.sub(r"\1?...", _USER.sub(r"\1", text))
-
-
-def identity_of_url(url: str) -> str:
-    """A digest that is the same for the same place, whoever asks and whenever it was signed."""
-    parts = urlsplit(_USER.sub(r"\1", url))
-    query = [pair for pair in parse_qsl(parts.query) if not _SIGNATURE.fullmatch(pair[0])]
-    return digest.of_json([parts.scheme, parts.netloc, parts.path, sorted(query)])
-
+from boxcar.shared.safe_url import identity_of_url, shown
+from boxcar.training.second_home import store_options
 
 PACKAGES = {
-    **dict.fromkeys(("http", "https"), "aiohttp requests"),
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
     **dict.fromkeys(("gs", "gcs"), "gcsfs"),
     **dict.fromkeys(("abfs", "abfss", "az", "adl"), "adlfs"),
@@ -62,7 +43,9 @@ class RefusedError(InputError):
 
 @dataclass(frozen=True)
 class Source:
-    """A file that is there. `version` changes when its content does; "" where nothing tells."""
+    """A file that is there. `version` changes when its content does; "" where nothing tells. `fs`
+    reads `path`; of the web `fs` is the file itself.
+    """
 
     url: str
     fs: Any
@@ -78,35 +61,49 @@ class Source:
         return digest.of_json([identity_of_url(self.url), self.size_bytes, self.version])
 
 
-def look(url: str) -> Source | None:
-    """The file at `url`, or None where its source says that there is none.
+def look(url: str, token: str = "") -> Source | None:
+    """The file at `url`, or None where its source says that there is none. `token`: for the web.
 
     Raises RefusedError, InputError for a URL that nothing here can read, TemporaryError.
     """
+    if _is_http(url):
+        return _look_on_web(url, token)
     fs, path = _file_system(url)
     try:
         fs.invalidate_cache()
         info = fs.info(path)
-        if info.get("type") == "directory":
-            return None
-        ranges = _has_ranges(fs, path, url, info)
     except Exception as error:
-        if is_absent(error, is_http=_is_http(url)):
+        if isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError)):
             return None
         raise _judged(error, url) from error
+    if info.get("type") == "directory":
+        return None
     size = info.get("size")
-    return Source(url, fs, path, size, version(info), checksum(_protocol(url), info), ranges)
+    has_ranges = size is not None and "::" not in url
+    return Source(url, fs, path, size, version(info), checksum(_protocol(url), info), has_ranges)
+
+
+def _look_on_web(url: str, token: str) -> Source | None:
+    try:
+        file = web_file.look(url, token)
+    except web_file.PageError as error:
+        raise RefusedError(f"{shown(url)}: {error}") from error
+    except web_file.ERRORS as error:
+        code = error.code if isinstance(error, HTTPError) else 0
+        if code in _NOT_THERE:
+            return None
+        said = shown(web_file.why(error))
+        if code in _REFUSED:
+            raise RefusedError(f"{shown(url)}: refused ({said})") from error
+        raise TemporaryError(f"{shown(url)}: cannot be reached: {said}") from error
+    stated = checksum("http", {"Content-MD5": file.md5} if file.md5 else {})
+    return Source(url, file, url, file.size_bytes, file.version, stated, file.has_ranges)
 
 
 def read_range(source: Source, start: int, end: int) -> bytes:
     """Bytes `start` to `end` (not included). Raises whatever the file system raises, or OSError."""
-    if _is_http(source.url):
-        # Its cat_file takes a whole file for a range where the server does not know ranges.
-        with source.fs.open(
-            source.path, "rb", size=source.size_bytes, block_size=end - start, cache_type="none"
-        ) as file:
-            file.seek(start)
-            data = file.read(end - start)
+    if isinstance(source.fs, web_file.WebFile):
+        data = web_file.read_range(source.fs, start, end)
     else:
         data = source.fs.cat_file(source.path, start=start, end=end)
     if len(data) != end - start:
@@ -116,8 +113,10 @@ def read_range(source: Source, start: int, end: int) -> bytes:
 
 def stream(source: Source) -> Iterator[bytes]:
     """All bytes from the beginning, for a source without ranges."""
-    more = {"block_size": 0} if _is_http(source.url) else {}
-    with source.fs.open(source.path, "rb", **more) as file:
+    if isinstance(source.fs, web_file.WebFile):
+        yield from web_file.stream(source.fs)
+        return
+    with source.fs.open(source.path, "rb") as file:
         while block := file.read(digest.BLOCK_BYTES):
             yield block
 
@@ -140,17 +139,9 @@ def checksum(protocol: str, info: Mapping[str, Any]) -> tuple[str, str] | None:
     return ("md5", etag[1]) if etag else None
 
 
-def is_absent(error: BaseException, *, is_http: bool) -> bool:
-    """Whether an error says that there is no such file; pure."""
-    if isinstance(error, FileNotFoundError) and is_http:
-        # fsspec's http says so of every failure, a server that is down too.
-        return getattr(error.__cause__, "status", None) in _NOT_THERE
-    return isinstance(error, (FileNotFoundError, NotADirectoryError, IsADirectoryError))
-
-
 def _judged(error: Exception, url: str) -> Exception:
     cause = error.__cause__ or error
-    is_refused = isinstance(error, PermissionError) or getattr(cause, "status", 0) in _REFUSED
+    is_refused = isinstance(error, PermissionError)
     if is_refused or "Credential" in type(error).__name__:
         return RefusedError(f"{shown(url)}: refused; are its credentials in the environment?")
     said = shown(str(cause)) or type(cause).__name__
@@ -164,7 +155,7 @@ def _file_system(url: str) -> tuple[Any, str]:
         raise InputError("fsspec is missing here: pip install fsspec") from None
     protocol = _protocol(url)
     try:
-        fs, path = fsspec.url_to_fs(url, **(_web_options() if _is_http(url) else {}))
+        fs, path = fsspec.url_to_fs(url, **store_options(url))
     except ImportError as error:
         packages = PACKAGES.get(protocol)
         line = f"pip install {packages}" if packages else shown(str(error))
@@ -176,35 +167,9 @@ def _file_system(url: str) -> tuple[Any, str]:
     return fs, path
 
 
-def _web_options() -> dict[str, Any]:
-    import aiohttp
-
-    # By itself it ends whatever takes five minutes, and waits for ever for a byte.
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=30, sock_read=60)
-    # A server that compresses would make the sizes and ranges those of another file.
-    return {"client_kwargs": {"timeout": timeout}, "headers": {"Accept-Encoding": "identity"}}
-
-
 def _protocol(url: str) -> str:
     return url.partition("::")[0].partition("://")[0] if "://" in url else "file"
 
 
 def _is_http(url: str) -> bool:
     return _protocol(url) in ("http", "https") and "::" not in url
-
-
-def _has_ranges(fs: Any, path: str, url: str, info: Mapping[str, Any]) -> bool:
-    """Whether parts can be read: asked for one byte, a web server shows it."""
-    size_bytes = info.get("size")
-    if size_bytes is None or "::" in url:
-        return False
-    if not _is_http(url) or size_bytes < 2:
-        return True
-    if info.get("partial") is False:
-        return False
-    try:
-        with fs.open(path, "rb", size=size_bytes, block_size=1, cache_type="none") as file:
-            file.seek(size_bytes - 1)
-            return len(file.read(1)) == 1
-    except ValueError:
-        return False

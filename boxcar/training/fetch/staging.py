@@ -13,11 +13,11 @@ from typing import Any
 
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.errors import InputError
+from boxcar.shared.safe_url import shown
 from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
 from boxcar.training.fetch.download import Download, ProgressLine, write_progress_line
 from boxcar.training.fetch.lookup import Outcome, look_up
-from boxcar.training.fetch.source import shown
 from boxcar.training.reporting.say import size_text
 
 Files = dict[tuple[str, str], Path]

@@ -104,19 +104,3 @@ def test_a_checksum_is_taken_only_where_it_is_one(
     protocol: str, info: dict[str, Any], stated: Any
 ) -> None:
     assert source.checksum(protocol, info) == stated
-
-
-class Answer(Exception):
-    def __init__(self, status: int) -> None:
-        self.status = status
-
-
-@pytest.mark.parametrize(("status", "is_absent"), [(404, True), (410, True), (500, False)])
-def test_on_the_web_only_the_status_says_that_nothing_is_there(
-    status: int, is_absent: bool
-) -> None:
-    error = FileNotFoundError("x")
-    error.__cause__ = Answer(status)
-    assert source.is_absent(error, is_http=True) is is_absent
-    assert source.is_absent(error, is_http=False)
-    assert not source.is_absent(FileNotFoundError("a host that is down"), is_http=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.training.fetch.source import identity_of_url, shown
+from boxcar.shared.safe_url import identity_of_url, lets_in, shown
 
 SIGNED = "https://me:pass@host/a/b.h5?X-Amz-Signature=sig&X-Amz-Expires=60&v=1"
 
@@ -41,3 +41,22 @@ def test_another_signature_or_user_is_the_same_place() -> None:
 )
 def test_another_file_is_another_place(other: str) -> None:
     assert identity_of_url(other) != identity_of_url(SIGNED)
+
+
+@pytest.mark.parametrize(
+    ("url", "what"),
+    [
+        (SIGNED, "a user or password"),
+        ("https://host/a?X-Amz-Signature=1", "X-Amz-Signature"),
+        ("https://host/a?v=1&api_key=1", "api_key"),
+        ("https://host/a?sig=", "sig"),
+        ("https://me@host/a", "a user or password"),
+    ],
+)
+def test_what_of_a_url_lets_somebody_in_is_named(url: str, what: str) -> None:
+    assert what in str(lets_in(url))
+
+
+@pytest.mark.parametrize("url", ["https://host/a@b?download=1&v=2", "hf://datasets/a/b@main/c"])
+def test_another_url_lets_nobody_in(url: str) -> None:
+    assert lets_in(url) is None
