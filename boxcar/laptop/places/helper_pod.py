@@ -121,9 +121,7 @@ class HelperPod:
 
     def delete(self, pod: Mapping[str, Any]) -> None:
         """That very pod, and at once: it holds nothing."""
-        meta = pod["metadata"]
-        path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}"
-        self._kubectl.delete(path, meta["uid"], is_now=True)
+        self._kubectl.delete(pod, is_now=True)
 
 
 def _is_going(pod: Mapping[str, Any]) -> bool:

@@ -59,6 +59,7 @@ def unreachable(store: Store, node: str) -> None:
 
 def without_node(store: Store, node: str) -> None:
     """The node itself was deleted: the pods' collector calls its pods failed, and they go."""
+    store.remove("nodes", store.get("nodes", "", node))
     for pod in store.all("pods"):
         if pod["spec"].get("nodeName") != node:
             continue
