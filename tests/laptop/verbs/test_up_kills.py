@@ -135,7 +135,7 @@ def end_all(renter: Renter, dice: Any) -> int:
         last = renter.type("down", typed=typed or "\n")
         if last.code == 0:
             break
-    assert last.code == 0, last
+    assert last.code == 0, last.err
     assert not {one["id"] for one in up} & renter.server.boxes.keys()
     (renter.project.results / "teardown.json").unlink()
     return hits
