@@ -17,6 +17,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.paths import ScratchPaths
 from onbox import deadline
+from onbox.after_reboot import resume
 from onbox.answers import door
 from onbox.machine import end_itself
 
@@ -154,6 +155,7 @@ def test_one_waits_on_a_box_however_often_it_is_asked(
     monkeypatch.setattr(end_itself, "start_child", start)
     assert ask(tmp_path) == {}
     mark = ScratchPaths(tmp_path, "tiny").deadline
+    assert mark.read_text() == "vast 60 600\n"
     assert started == [["deadline", str(mark), "vast", "60", "600", str(tmp_path)]]
     assert KEY not in str(started)
     fd = lock.hold(mark)
@@ -161,6 +163,31 @@ def test_one_waits_on_a_box_however_often_it_is_asked(
     os.close(fd)
     ask(tmp_path)
     assert len(started) == 2, "the one that waited has died"
+
+
+def test_after_a_reboot_it_lies_again_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    there = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY}
+    monkeypatch.setattr(end_itself, "first_environment", lambda: there)
+    monkeypatch.setattr(end_itself, "start_child", lambda words, environ: started.append(words))
+    mark = ScratchPaths(tmp_path, "tiny").deadline
+    mark.parent.mkdir(parents=True)
+    assert list(resume(tmp_path)) == [] == started, "called off, or none was ever laid"
+    mark.write_text("vast 60 600\n")
+    assert list(resume(tmp_path)) == ["tiny: its deadline lies again"]
+    assert started == [["deadline", str(mark), "vast", "60", "600", str(tmp_path)]]
+    fd = lock.hold(mark)
+    assert fd is not None and list(resume(tmp_path)) == [] and len(started) == 1
+    os.close(fd)
+    there.clear()
+    assert list(resume(tmp_path)) == [
+        "tiny: no deadline lies on this box: CONTAINER_ID is not set on this box"
+    ]
+    mark.write_text("vast\n")
+    [told] = resume(tmp_path)
+    assert told.startswith("tiny: no deadline lies on this box: ") and len(started) == 1
 
 
 @pytest.mark.parametrize("missing", ["CONTAINER_ID", "CONTAINER_API_KEY"])
