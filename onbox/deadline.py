@@ -31,6 +31,8 @@ from onbox.machine.end_itself import OWN
 LOOK_EVERY_S = 60.0
 # A provider that said no, or a box that is still here after a yes, is asked again after this.
 AGAIN_S = 600.0
+# Of the process that waits; it loads all that the end needs before it holds its file.
+STARTS_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,11 @@ def lay(scratch: ScratchPaths, provider: str, quiet_s: int, most_s: int) -> Sent
     mark.write_text(" ".join(words) + "\n")
     asked = ["deadline", str(mark), *words, str(scratch.data_dir)]
     end_itself.start_child(asked, end_itself.of_provider(provider, found))
+    until_s = time.monotonic() + STARTS_S
+    while not lock.is_held(mark):
+        if time.monotonic() > until_s:
+            return _("what would wait there does not start")
+        time.sleep(0.05)
     return None
 
 

@@ -115,8 +115,15 @@ def _ask_folder(project: Any, box: str, question: Any) -> Any:
     return answer(question, where(project.plan.run, str(folder), str(folder)))
 
 
+_WAITING: list[int | None] = []
+
+
 def _keep_start(words: list[str], environ: Mapping[str, str]) -> None:
-    """Of the process that would wait there, that it was started."""
+    """Of the process that would wait there, that it was started; until this ends it holds its
+    file.
+    """
+    lock = importlib.import_module("boxcar.shared.disk.lock")
+    _WAITING.append(lock.hold(Path(words[1])))
     with Path(f"{words[1]}.started").open("a") as file:
         file.write(" ".join(words) + "\n")
 
