@@ -21,8 +21,8 @@ from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire.run_asks import RUNNING
-from onbox import deadline
 from onbox.answers import start
+from onbox.machine import deadline_mark
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def resume(data_dir: Path) -> Iterator[str]:
     deadline of a rented box. Raises nothing.
     """
     for scratch in paths.scratches(data_dir):
-        if told := deadline.lay_again(scratch):
+        if told := deadline_mark.lay_again(scratch):
             yield f"{scratch.run}: {told}"
         for queue in scratch.started():
             try:

@@ -5,9 +5,6 @@ or when it is `most_s` old. Only progress moves the first one on: a cell of any 
 into its log or its results. It never destroys. Time is that of the running machine, which no wrong
 clock moves. A person calls it off by removing the file that it holds, until the next `launch`.
 
-That file says what was agreed to: `PROVIDER QUIET_S MOST_S`. A box that was started again has its
-deadline again by it, counted anew, once `onbox resume` or a `launch` comes by.
-
 All that the end needs is loaded at once: the program that this was started from may be replaced.
 """
 
@@ -19,20 +16,15 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, lock
-from boxcar.shared.paths import ScratchPaths
+from boxcar.shared.disk import lock
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.wire.box_asks import STOP
 from onbox.machine import end_itself
-from onbox.machine.end_itself import OWN
 
 LOOK_EVERY_S = 60.0
 # A provider that said no, or a box that is still here after a yes, is asked again after this.
 AGAIN_S = 600.0
-# Of the process that waits; it loads all that the end needs before it holds its file.
-STARTS_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -46,41 +38,6 @@ class Deadline:
     @property
     def at_s(self) -> float:
         return min(self.moved_s + self.quiet_s, self.most_at_s)
-
-
-def lay(scratch: ScratchPaths, provider: str, quiet_s: int, most_s: int) -> Sentence | None:
-    """Leave a process behind that waits, unless one does; why there can be none."""
-    names, found = OWN[provider], end_itself.first_environment()
-    for name in (names.id, names.key):
-        if not found.get(name):
-            return _("{name} is not set on this box", name=name)
-    mark, words = scratch.deadline, (provider, str(quiet_s), str(most_s))
-    if mark.exists() and lock.is_held(mark):
-        return None
-    atomic.make_folder(mark.parent)
-    mark.write_text(" ".join(words) + "\n")
-    asked = ["deadline", str(mark), *words, str(scratch.data_dir)]
-    end_itself.start_child(asked, end_itself.of_provider(provider, found))
-    until_s = time.monotonic() + STARTS_S
-    while not lock.is_held(mark):
-        if time.monotonic() > until_s:
-            return _("what would wait there does not start")
-        time.sleep(0.05)
-    return None
-
-
-def lay_again(scratch: ScratchPaths) -> str | None:
-    """After a reboot, as it was; what came of it, None where none lay here, or one waits."""
-    try:
-        provider, quiet_s, most_s = scratch.deadline.read_text("ascii").split()
-        if lock.is_held(scratch.deadline):
-            return None
-        problem = lay(scratch, provider, int(quiet_s), int(most_s))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError) as error:
-        return f"no deadline lies on this box: {error}"
-    return f"no deadline lies on this box: {problem}" if problem else "its deadline lies again"
 
 
 def run(mark: Path, provider: str, quiet_s: float, most_s: float, data_dir: Path) -> int:

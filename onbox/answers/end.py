@@ -21,9 +21,8 @@ from boxcar.shared.sentence import _
 from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import AtWork, DeadlineKept, EndsItself, KeepDeadline
 from boxcar.shared.wire.question import RunOnBox
-from onbox import deadline
 from onbox.answers import credentials_in, others
-from onbox.machine import end_itself
+from onbox.machine import deadline_mark, end_itself
 from onbox.machine.end_itself import OWN, Own
 
 # Whoever only looks whether a lock is held has it for an instant.
@@ -35,9 +34,11 @@ _DEAD_AFTER_S = 90.0
 def answer(
     question: box_asks.End | box_asks.EndItself | KeepDeadline, run: RunOnBox
 ) -> box_asks.Ended | EndsItself | DeadlineKept:
-    """See `_end`, `_end_itself` and `onbox/deadline.py`."""
+    """See `_end`, `_end_itself` and `machine/deadline_mark.py`."""
     if isinstance(question, KeepDeadline):
-        problem = deadline.lay(run.scratch, question.provider, question.quiet_s, question.most_s)
+        problem = deadline_mark.lay(
+            run.scratch, question.provider, question.quiet_s, question.most_s
+        )
         return DeadlineKept(problem)
     if isinstance(question, box_asks.EndItself):
         return _end_itself(question, run)

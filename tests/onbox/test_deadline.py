@@ -19,7 +19,7 @@ from boxcar.shared.paths import ScratchPaths
 from onbox import deadline
 from onbox.after_reboot import resume
 from onbox.answers import door
-from onbox.machine import end_itself
+from onbox.machine import deadline_mark, end_itself
 
 HOUR = 3600.0
 
@@ -180,7 +180,7 @@ def test_one_that_does_not_start_is_said(tmp_path: Path, monkeypatch: pytest.Mon
     there = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY}
     monkeypatch.setattr(end_itself, "first_environment", lambda: there)
     monkeypatch.setattr(end_itself, "start_child", lambda words, environ: None)
-    monkeypatch.setattr(deadline, "STARTS_S", 0.1)
+    monkeypatch.setattr(deadline_mark, "STARTS_S", 0.1)
     assert "does not start" in ask(tmp_path)["problem"]
 
 
