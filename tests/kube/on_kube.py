@@ -61,11 +61,12 @@ def on_kube(
     queues: Mapping[str, Sequence[str]],
     *,
     gpus: int = 1,
+    mode: str = "ReadWriteMany",
     **job: Any,
 ) -> OnKube:
     """Its claim is made; a run of another name for each test keeps two of them apart."""
     name = f"tier-{folder.name.replace('_', '-').lower()[-40:]}"
-    kube.apply(claim(name))
+    kube.apply(claim(name, mode))
     made = make_project(folder / "project", queues, **job)
     (made.root / "profiles").mkdir()
     text = PROFILE.format(image=IMAGE, claim=name, gpus=gpus)

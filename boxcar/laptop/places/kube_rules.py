@@ -12,7 +12,7 @@ from boxcar.laptop.places.kube_facts import KubeFacts
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.release.kube_objects import POLICY_SINCE
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 
 Object = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def judge(
     """All rows; `box` is a queue's, or all. `jobs`: of the queues that are to be started."""
     return [
         _of_version(facts.version),
-        _of_claim(options, facts),
+        _of_claim(options, facts, len(plan.queues)),
         *_of_access(facts.allowed),
         *_of_jobs(plan, facts),
         *_of_quotas(facts, jobs),
@@ -60,19 +60,32 @@ def _of_jobs(plan: Plan, facts: KubeFacts) -> Iterator[Row]:
         yield Row(ALL, "pod", "refuse", _("not taken"), facts.pod_refusal)
 
 
-def _of_claim(options: KubeOptions, facts: KubeFacts) -> Row:
+def is_for_one_node(claim: Object) -> bool:
+    """Whether pods of one node have it at a time, and no others."""
+    modes = claim["spec"].get("accessModes", [])
+    return "ReadWriteMany" not in modes and "ReadWriteOnce" in modes
+
+
+def several_queues() -> Sentence:
+    return _("one queue alone can have a ReadWriteOnce claim; for several it must be ReadWriteMany")
+
+
+def _of_claim(options: KubeOptions, facts: KubeFacts, queues: int) -> Row:
     name, claim = str(options.claim), facts.claim
     if claim is None:
         why = _("there is no such PersistentVolumeClaim: create it, or name another one")
         return Row(ALL, "claim", "refuse", name, why)
     modes = claim["spec"].get("accessModes", [])
-    if "ReadWriteMany" not in modes:
-        why = _("the queues and the helper pod share it, so it must be ReadWriteMany")
+    if "ReadWriteMany" not in modes and not (is_for_one_node(claim) and queues == 1):
+        why = several_queues() if is_for_one_node(claim) else _("it must be ReadWriteMany")
         return Row(ALL, "claim", "refuse", f"{name}: {', '.join(modes)}", why)
     if "deletionTimestamp" in claim["metadata"]:
         why = _("it is being deleted, and its files with it: name another one")
         return Row(ALL, "claim", "refuse", name, why)
     phase = claim.get("status", {}).get("phase", "")
+    if phase == "Bound" and is_for_one_node(claim):
+        why = _("one node has it at a time: while the queue waits for its pod, nobody reads it")
+        return Row(ALL, "claim", "ok", f"{name}: ReadWriteOnce", why)
     if phase == "Bound":
         return Row(ALL, "claim", "ok", name)
     if phase == "Lost":

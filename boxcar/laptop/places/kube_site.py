@@ -10,6 +10,7 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -203,7 +204,8 @@ class KubeSite(MirroredSite):
         facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
-        return rows if is_refused else [*rows, self._row_of_image()]
+        is_taken = bool(begun) and self._has_one_node_claim
+        return rows if is_refused or is_taken else [*rows, self._row_of_image()]
 
     def _row_of_image(self) -> Row:
         """By a pod of it, once everything else is as it should be."""
@@ -248,6 +250,8 @@ class KubeSite(MirroredSite):
         credentials = self.plan.box(self.plan.queues[queue]).credentials
         content = self._read_on_helper(credentials)
         self.kubectl.apply(kube_objects.secret(self._owner, queue, credentials, content))
+        if self._has_one_node_claim:
+            self._leave_claim_to(queue)
         made = self._job(queue, start.digest, begin, version)
         try:
             self.kubectl.create(made)
@@ -258,9 +262,25 @@ class KubeSite(MirroredSite):
             if self.kubectl.find("job", name) is None:
                 raise
         if job := self.kubectl.find("job", name):
+            self._jobs[name] = job
             patch = json.dumps(kube_objects.owned_by(job))
             self.kubectl.run("patch", "secret", name, "--type=merge", "-p", patch)
         return CREATED
+
+    def _leave_claim_to(self, queue: str) -> None:
+        """A claim that one node has at a time is one queue's: its pod may be on any node."""
+        others = [job for job in self._of_run("jobs") if kube_pods.is_at_work(job)]
+        if others or len(self.plan.queues) > 1:
+            raise InputError(kube_rules.several_queues())
+        self._delete([pod for pod in self._of_run("pods") if self._is_helper(pod)])
+
+    def _is_helper(self, one: Mapping[str, Any]) -> bool:
+        return bool(one["metadata"]["name"] == self._helper.name)
+
+    @functools.cached_property
+    def _has_one_node_claim(self) -> bool:
+        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
+        return claim is not None and kube_rules.is_for_one_node(claim)
 
     def _job(
         self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
@@ -340,6 +360,20 @@ class KubeSite(MirroredSite):
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
         self._helper.look(self._pods)
+        self._clear_the_claim()
+
+    def _clear_the_claim(self) -> None:
+        """A helper pod that was made in the moment when a queue began would keep its pod from a
+        claim that one node has at a time.
+        """
+        if any(map(self._is_helper, self._pods)) and self._is_claim_taken():
+            self._helper.remove()
+            self._helper.look([])
+
+    def _is_claim_taken(self) -> bool:
+        """Whether only the pod of a queue may have it now."""
+        is_begun = any(map(kube_pods.is_at_work, self._jobs.values()))
+        return is_begun and len(self.plan.queues) == 1 and self._has_one_node_claim
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -382,6 +416,14 @@ class KubeSite(MirroredSite):
 
     def _hand_of_helper(self) -> Hand:
         self._check_options()
+        if self._is_claim_taken():
+            raise TemporaryError(
+                _(
+                    "the claim {claim} is ReadWriteOnce: its files can be read again once the pod "
+                    "of the queue runs, or its Job has ended",
+                    claim=self.options.claim,
+                )
+            )
         hand = self._hand_of(self._helper.ready(), self.plan.durable_dir)
         try:
             hand.hello()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -105,6 +106,28 @@ def test_each_answer_has_its_row(
     changes: dict[str, Any], what: str, verdict: str, reason: str
 ) -> None:
     row = rows(facts(**changes))[what]
+    assert row.verdict == verdict
+    assert reason in str(row.reason)
+
+
+@pytest.mark.parametrize(
+    ("mode", "queues", "verdict", "reason"),
+    [
+        ("ReadWriteOnce", 1, "ok", "one node has it at a time"),
+        ("ReadWriteOnce", 2, "refuse", "one queue alone"),
+        ("ReadWriteOncePod", 1, "refuse", "must be ReadWriteMany"),
+        ("ReadOnlyMany", 1, "refuse", "must be ReadWriteMany"),
+    ],
+)
+def test_a_claim_of_one_node_is_for_one_queue(
+    mode: str, queues: int, verdict: str, reason: str
+) -> None:
+    of_one = BOUND | {"spec": {"accessModes": [mode]}}
+    plan = make_plan()
+    plan = replace(plan, queues={f"queue_{n}": f"box-{n}" for n in range(queues)})
+    options = KubeOptions(claim="tier", gpus=0)
+    rows = kube_rules.judge(plan, options, facts(claim=of_one), {})
+    (row,) = [row for row in rows if row.what == "claim"]
     assert row.verdict == verdict
     assert reason in str(row.reason)
 
