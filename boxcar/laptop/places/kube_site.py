@@ -20,10 +20,11 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.connection import TRIES
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.places import kube_ends, kube_rules
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -31,7 +32,7 @@ from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_objects
 from boxcar.laptop.run import kube_pods
-from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import (
     BoxcarError,
@@ -43,6 +44,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
@@ -65,6 +67,8 @@ class KubeSite(MirroredSite):
         self.kubectl = Kubectl(self.options.context, self.options.namespace)
         self._jobs: dict[str, Any] = {}  # by name
         self._pods: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []  # of pods that the cluster has ended
+        self._is_told = False
         self._problem: BoxcarError | None = None
         self._is_looked = False
         self._helper = ""
@@ -154,15 +158,23 @@ class KubeSite(MirroredSite):
         left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
+    def ends(self, queue: str) -> tuple[JobEnd, ...]:
+        name, pods = kube_objects.job_name(self._owner, queue), self._pods_of(queue)
+        job = [self._jobs[name]] if name in self._jobs else []
+        return kube_pods.ends(name, [*job, *pods], self._events)
+
     def _refusal(self, job: Mapping[str, Any]) -> str:
         """Why no pod was made for it: only an event says so."""
-        about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
-        try:
-            said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
-        except BoxcarError:
-            return ""
-        found = json.loads(said)["items"]
+        found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
         return str(found[-1]["message"]) if found else ""
+
+    def _told(self, reason: str, about: str = "involvedObject.kind=Pod") -> list[dict[str, Any]]:
+        """Events of the last hour. Who may not read them is told less."""
+        chosen = f"{about},reason={reason}"
+        with contextlib.suppress(BoxcarError):
+            said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
+            return list(json.loads(said)["items"])
+        return []
 
     # --- how a run is launched
 
@@ -298,6 +310,24 @@ class KubeSite(MirroredSite):
 
     # --- inside
 
+    def ask(
+        self,
+        box: str,
+        question: Question[A],
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+    ) -> A:
+        """Of another pod where the one that was asked has just ended."""
+        asked = self._hand(box)
+        try:
+            return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+        except TemporaryError:
+            self._look_at_cluster()
+            if self._hand(box) is asked:
+                raise
+        return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+
     def _look_at_cluster(self) -> None:
         try:
             found = self._of_run("jobs,pods")
@@ -307,6 +337,9 @@ class KubeSite(MirroredSite):
         self._problem, self._is_looked = None, True
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
+        if not self._is_told or any(map(self.scheduled, self.plan.queues)):
+            told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
+            self._events, self._is_told = list(told), True
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from boxcar.laptop.hosts.remote_folder import Remote
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan
@@ -181,6 +181,10 @@ class OpenRun(ABC):
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
         """Take back what a scheduler has not started of these queues: its tasks."""
+        return ()
+
+    def ends(self, queue: str) -> tuple[JobEnd, ...]:
+        """How a scheduler says that the queue's agents ended, as far as it still knows."""
         return ()
 
     def has_ended(self, queue: str) -> bool:

@@ -13,11 +13,13 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from aiohttp import web
 
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
+from .events import tell
 from .job_controller import JobController
 from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
@@ -102,6 +104,7 @@ class Server:
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
             "evict": self._evict,
+            "preempt": self._preempt,
             "lose-node": self._lose_node,
             "delete-node": lambda asked: without_node(self.store, asked["node"]),
             "room": self._room,
@@ -130,6 +133,15 @@ class Server:
     def _evict(self, asked: Object) -> None:
         said = asked.get("message", "The node was low on resource: memory.")
         self.kubelets.evict(self._pod(asked), "Evicted", said)
+
+    def _preempt(self, asked: Object) -> None:
+        """A pod of a higher priority gets its place: of the pod only the event is left."""
+        pod = self._pod(asked)
+        said = "default-scheduler: preempting to accommodate a higher priority pod"
+        set_condition(pod, "DisruptionTarget", "True", "PreemptionByScheduler", said)
+        node = pod["spec"]["nodeName"]
+        tell(self.store, pod, "Normal", "Preempted", f"Preempted by pod {uuid4()} on node {node}")
+        self.store.delete("pods", pod)
 
     def _lose_node(self, asked: Object) -> None:
         name = asked["node"]

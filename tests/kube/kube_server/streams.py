@@ -119,7 +119,8 @@ class Streams:
             err.cancel()
             return 0
         await asyncio.gather(out, err)
-        return await process.wait()
+        code = await process.wait()
+        return code if code >= 0 else 128 - code  # by a signal, as a container runtime has it
 
 
 async def _send(
