@@ -1,4 +1,4 @@
-"""How the cluster says that an agent ended. The objects are as kubelets and controllers have them."""
+"""How the cluster says that an agent ended: objects as kubelets and controllers write them."""
 
 from __future__ import annotations
 
