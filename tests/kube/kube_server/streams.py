@@ -120,7 +120,7 @@ class Streams:
             return 0
         await asyncio.gather(out, err)
         code = await process.wait()
-        return code if code >= 0 else 128 - code  # by a signal, as a container runtime has it
+        return 128 - code if code < 0 else code
 
 
 async def _send(
