@@ -4,6 +4,7 @@ agents; the cluster is the one of the tests (kube_server), whose pods are proces
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -125,6 +126,23 @@ def test_a_pod_without_memory_is_started_again(kube: KubeCluster, tmp_path: Path
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
     said = project.boxcar("explain", "long").ended(0)
     assert "its last pod ended: OOMKilled (exit code 137): raise kubernetes: {memory" in said.out
+
+
+@pytest.mark.faults
+def test_a_cell_that_took_its_pods_memory_fails_where_the_pods_may_read_why(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: pods have no account")
+    project = on_kube(tmp_path, kube, {"a": ["configs/long.json t", "configs/one.json t"]})
+    hold(project, "long")
+    kube.make("pods-may-read")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    kube.make("out-of-memory", pod=kube.running_pod(project.job("a")))
+    until(lambda: is_verified(project, "one"), lambda: project.boxcar("status"))
+    (failed,) = [e["data"] for e in project.events("a") if e["type"] == "cell.failed"]
+    assert failed["cell"] == "long"
+    assert failed["reason"].startswith("Kubernetes ended its pod: OOMKilled. ")
 
 
 @pytest.mark.faults

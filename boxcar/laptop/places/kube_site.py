@@ -135,6 +135,15 @@ class KubeSite(MirroredSite):
         refused = "" if pods else self._refusal(job)
         return kube_pods.scheduled(job, pods, refused)
 
+    def agent_log(self, box: str, queue: str, lines: int) -> str:
+        """Of its newest pod: what a container prints lies with the cluster."""
+        pods = sorted(self._pods_of(queue), key=lambda pod: pod["metadata"]["creationTimestamp"])
+        names = [str(pod["metadata"]["name"]) for pod in pods if kube_pods.has_begun(pod)]
+        if not names:
+            return ""
+        said = self.kubectl.run("logs", names[-1], f"--tail={lines}")
+        return said.decode("utf-8", "replace").strip()
+
     def left_waiting(self) -> list[str]:
         named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
         of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())

@@ -39,6 +39,12 @@ def is_running(pod: Object) -> bool:
     )
 
 
+def has_begun(pod: Object) -> bool:
+    """Whether a container of it has run, so that there is a log."""
+    states = (one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses", []))
+    return any("running" in one or "terminated" in one for one in states)
+
+
 def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in _ENDED
 

@@ -136,6 +136,11 @@ class OpenRun(ABC):
         question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
         return bool(self.ask(box, question).size_bytes)
 
+    def agent_log(self, box: str, queue: str, lines: int) -> str:
+        """The last lines that the queue's agent printed. Raises as `ask`."""
+        question = run_asks.ReadLog(None, lines, most_bytes=64 * 1024, queue=queue)
+        return self.ask(box, question).data.decode("utf-8", "replace").strip()
+
     def progress_at(self, box: str, cell: str) -> str | None:
         """When the running cell last wrote its progress file (UTC), if that is known."""
         return None

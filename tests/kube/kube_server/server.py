@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from .account import Account
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .events import tell
@@ -34,7 +35,8 @@ class Server:
     def __init__(self, folder: Path, version: tuple[int, int]) -> None:
         self.store = Store()
         folders = Folders(folder)
-        self.kubelets = Kubelets(self.store, folders)
+        self.account = Account(folder / "account")
+        self.kubelets = Kubelets(self.store, folders, self.account)
         self.streams = Streams(self.store, self.kubelets)
         self.api = Api(
             self.store,
@@ -44,6 +46,7 @@ class Server:
                 ("pods", "exec"): self.streams.exec,
                 ("pods", "eviction"): self._eviction,
             },
+            self.account,
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
@@ -102,7 +105,8 @@ class Server:
     async def test(self, request: web.Request) -> web.StreamResponse:
         ways: dict[str, Callable[[Object], object]] = {
             "fault": lambda asked: self.api.faults.append(Fault(**asked)),
-            "no-faults": lambda asked: (self.api.faults.clear(), self.api.denied.clear()),
+            "no-faults": self._no_faults,
+            "pods-may-read": lambda asked: setattr(self.account, "may_read_pods", True),
             "end-watches": self._end_watches,
             "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
             "deny": lambda asked: self.api.denied.append(asked["words"]),
@@ -121,6 +125,11 @@ class Server:
         except KeyError as error:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
+
+    def _no_faults(self, asked: Object) -> None:
+        self.api.faults.clear()
+        self.api.denied.clear()
+        self.account.may_read_pods = False
 
     def _end_watches(self, asked: Object) -> None:
         self.api.watches_end.set()
@@ -179,6 +188,9 @@ async def serve(folder: Path, port: int, version: tuple[int, int]) -> None:
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
+    if (trusts := server.account.certificate()) is not None:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=trusts).start()
+        server.account.port = int(runner.addresses[-1][1])
     control = asyncio.ensure_future(server.control())
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
