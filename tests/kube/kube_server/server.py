@@ -17,7 +17,9 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from . import kinds
 from .account import Account
+from .admission import QuotaController
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .events import tell
@@ -50,7 +52,8 @@ class Server:
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
-        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store))
+        quotas = QuotaController(self.store)
+        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store), quotas)
         self._begin()
 
     def _begin(self) -> None:
@@ -119,6 +122,7 @@ class Server:
             "add-node": self._add_node,
             "delete-node": lambda asked: without_node(self.store, asked["node"]),
             "room": self._room,
+            "install": lambda asked: kinds.install(asked["group"]),
         }
         try:
             ways[request.match_info["what"]](await request.json())
