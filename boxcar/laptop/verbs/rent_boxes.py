@@ -34,6 +34,7 @@ from boxcar.laptop.providers.rented_record import (
 )
 from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.providers.ssh_key import find_key
+from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.deal import Asked, Deal
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
@@ -129,6 +130,7 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         file_system=deal.wish.file_system,
     )
     host_keys.forget_host(Home(project.root), box)
+    quiet_s, most_s = box_deadline.agreed_to(project.profile, asked.hours)
     record = RentedBox(
         *(nonce, provider.name, run, box, str(project.job_path), order.label),
         key=provider.access.fingerprint,
@@ -143,6 +145,8 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         machine=offer.machine,
         disk_gb=deal.wish.disk_gb,
         user=project.profile.connection.user or "",
+        quiet_s=quiet_s,
+        most_s=most_s,
     )
     return order, write_record(record)
 
