@@ -30,16 +30,16 @@ _NOT_BOUND = "Pending"
 
 @dataclass(frozen=True)
 class KubeFacts:
-    """`refusals`: by queue, why its Job is not taken; "" where it is. `pod_refusal`: the same of a
-    pod of such a Job; `over_quota`: only because a quota is used up now. `claim_said`: reason and
-    message of the last event of a claim that is not bound. `node_gpus`: by node; None: one may not
-    list nodes. `queue`: Kueue's; `queue_problem`: why it cannot be asked for.
+    """`job_refusal`: why a Job is not taken, or ""; `pod_refusal`: the same of a pod of it;
+    `over_quota`: only because a quota is used up now. `claim_said`: reason and message of the last
+    event of a claim that is not bound. `node_gpus`: by node; None: one may not list nodes.
+    `queue`: Kueue's; `queue_problem`: why it cannot be asked for.
     """
 
     version: tuple[int, int]
     claim: Object | None
     claim_said: tuple[str, str]
-    refusals: Mapping[str, str]
+    job_refusal: str
     pod_refusal: str
     over_quota: str
     quotas: Sequence[Object]
@@ -52,18 +52,19 @@ class KubeFacts:
 def ask(
     kubectl: Kubectl, options: KubeOptions, version: tuple[int, int], jobs: Mapping[str, Object]
 ) -> KubeFacts:
-    """`jobs`: of the queues that are to be started."""
+    """`jobs`: of the queues that are to be started. One is tried for all: they ask for the same."""
+    job = next(iter(jobs.values()), None)
     claim = kubectl.find("persistentvolumeclaim", options.claim or "")
-    pod_refusal, over_quota = _pod_tried(kubectl, jobs)
+    pod_refusal, over_quota = _pod_tried(kubectl, job) if job else ("", "")
     queue, queue_problem = _queue(kubectl, options.kueue)
     return KubeFacts(
         version=version,
         claim=claim,
         claim_said=_said_of(kubectl, claim),
-        refusals={queue: _tried(kubectl, job) for queue, job in jobs.items()},
+        job_refusal=_tried(kubectl, job) if job else "",
         pod_refusal=pod_refusal,
         over_quota=over_quota,
-        quotas=_quotas(kubectl) if jobs else (),
+        quotas=_quotas(kubectl) if job else (),
         allowed={words: _may(kubectl, words) for words in NEEDED},
         node_gpus=_node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
         queue=queue,
@@ -93,20 +94,18 @@ def _tried(kubectl: Kubectl, job: Object) -> str:
     return ""
 
 
-def _pod_tried(kubectl: Kubectl, jobs: Mapping[str, Object]) -> tuple[str, str]:
+def _pod_tried(kubectl: Kubectl, job: Object) -> tuple[str, str]:
     """Quotas, LimitRanges and security policies judge pods: a Job with a pod that they refuse is
-    taken, and stays without. The pods of all queues ask for the same.
+    taken, and stays without.
     """
-    for job in jobs.values():
-        template = job["spec"]["template"]
-        named = template["metadata"] | {"generateName": f"{job['metadata']['name']}-"}
-        try:
-            _try(kubectl, {"apiVersion": "v1", "kind": "Pod", **template, "metadata": named})
-        except OverQuota as error:
-            return "", message_of(error).text
-        except Refused as error:
-            return message_of(error).text, ""
-        break
+    template = job["spec"]["template"]
+    named = template["metadata"] | {"generateName": f"{job['metadata']['name']}-"}
+    try:
+        _try(kubectl, {"apiVersion": "v1", "kind": "Pod", **template, "metadata": named})
+    except OverQuota as error:
+        return "", message_of(error).text
+    except Refused as error:
+        return message_of(error).text, ""
     return "", ""
 
 

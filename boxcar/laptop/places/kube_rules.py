@@ -26,12 +26,12 @@ _WAITS_FOR_A_POD = "WaitForFirstConsumer"
 def judge(
     plan: Plan, options: KubeOptions, facts: KubeFacts, jobs: Mapping[str, Object]
 ) -> list[Row]:
-    """All rows; `box` is a queue's, or all. `jobs`: of the queues that are to be started."""
+    """All rows. `jobs`: of the queues that are to be started."""
     return [
         _of_version(facts.version),
         _of_claim(options, facts, len(plan.queues)),
         *_of_access(facts.allowed),
-        *_of_jobs(plan, facts),
+        *_of_objects(facts),
         *_of_quotas(facts, jobs),
         *_of_gpus(options, facts.node_gpus),
         *_of_queue(options, facts),
@@ -52,12 +52,10 @@ def _of_access(allowed: Mapping[str, bool]) -> Iterator[Row]:
         yield Row(ALL, "access", "refuse", ", ".join(lacking), why)
 
 
-def _of_jobs(plan: Plan, facts: KubeFacts) -> Iterator[Row]:
-    for queue, said in facts.refusals.items():
+def _of_objects(facts: KubeFacts) -> Iterator[Row]:
+    for kind, said in (("Job", facts.job_refusal), ("pod", facts.pod_refusal)):
         if said:
-            yield Row(plan.queues[queue], "Job", "refuse", _("not taken"), said)
-    if facts.pod_refusal:
-        yield Row(ALL, "pod", "refuse", _("not taken"), facts.pod_refusal)
+            yield Row(ALL, kind, "refuse", _("not taken"), said)
 
 
 def is_for_one_node(claim: Object) -> bool:
