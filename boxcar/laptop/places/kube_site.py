@@ -11,7 +11,6 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -218,16 +217,16 @@ class KubeSite(MirroredSite):
         """What the cluster says of what is asked for, before it is asked for."""
         self._check_options()
         version = self.kubectl.server_version()
-        begun = {
-            job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
-        }
+        self._look_at_cluster()
+        if self._problem:
+            raise self._problem
+        begun = {name for name, job in self._jobs.items() if kube_pods.is_at_work(job)}
         made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
         jobs = {queue: job for queue, job in made.items() if job["metadata"]["name"] not in begun}
         facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
-        is_taken = bool(begun) and self._has_one_node_claim
-        return rows if is_refused or is_taken else [*rows, self._row_of_image()]
+        return rows if is_refused or self._is_claim_taken() else [*rows, self._row_of_image()]
 
     def _row_of_image(self) -> Row:
         """By a pod of it, once everything else is as it should be."""
@@ -272,9 +271,10 @@ class KubeSite(MirroredSite):
         credentials = self.plan.box(self.plan.queues[queue]).credentials
         content = self._read_on_helper(credentials)
         self.kubectl.apply(kube_objects.secret(self._owner, queue, credentials, content))
-        if self._has_one_node_claim:
-            self._leave_claim_to(queue)
         made = self._job(queue, start.digest, begin, version)
+        if self._has_one_node_claim():
+            self._clear_for_one_queue()
+            made = kube_objects.alone_with_claim(made)
         try:
             self.kubectl.create(made)
         except AlreadyThere:
@@ -289,8 +289,12 @@ class KubeSite(MirroredSite):
             self.kubectl.run("patch", "secret", name, "--type=merge", "-p", patch)
         return CREATED
 
-    def _leave_claim_to(self, queue: str) -> None:
-        """A claim that one node has at a time is one queue's: its pod may be on any node."""
+    def _has_one_node_claim(self) -> bool:
+        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
+        return claim is not None and kube_rules.is_for_one_node(claim)
+
+    def _clear_for_one_queue(self) -> None:
+        """A claim that one node has at a time is its Job's alone: the pod may be on any node."""
         others = [job for job in self._of_run("jobs") if kube_pods.is_at_work(job)]
         if others or len(self.plan.queues) > 1:
             raise InputError(kube_rules.several_queues())
@@ -298,11 +302,6 @@ class KubeSite(MirroredSite):
 
     def _is_helper(self, one: Mapping[str, Any]) -> bool:
         return bool(one["metadata"]["name"] == self._helper.name)
-
-    @functools.cached_property
-    def _has_one_node_claim(self) -> bool:
-        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
-        return claim is not None and kube_rules.is_for_one_node(claim)
 
     def _job(
         self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
@@ -404,20 +403,16 @@ class KubeSite(MirroredSite):
         if not self._is_told or any(map(self.scheduled, self.plan.queues)):
             told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
             self._events, self._is_told = list(told), True
-        self._clear_the_claim()
-
-    def _clear_the_claim(self) -> None:
-        """A helper pod that was made in the moment when a queue began would keep its pod from a
-        claim that one node has at a time.
-        """
         if any(map(self._is_helper, self._pods)) and self._is_claim_taken():
-            self._helper.remove()
+            # It was made in the moment when the queue began, and would keep its pod waiting.
+            with contextlib.suppress(BoxcarError):
+                self._helper.remove()
             self._helper.look([])
 
     def _is_claim_taken(self) -> bool:
         """Whether only the pod of a queue may have it now."""
-        is_begun = any(map(kube_pods.is_at_work, self._jobs.values()))
-        return is_begun and len(self.plan.queues) == 1 and self._has_one_node_claim
+        begun = filter(kube_pods.is_at_work, self._jobs.values())
+        return any(map(kube_objects.is_alone_with_claim, begun))
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
