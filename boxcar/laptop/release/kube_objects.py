@@ -193,7 +193,8 @@ def alone_with_claim(job: Object) -> Object:
 
 
 def is_alone_with_claim(job: Mapping[str, Any]) -> bool:
-    return _ALONE.items() <= job["metadata"].get("labels", {}).items()
+    labels: Mapping[str, str] = job["metadata"].get("labels", {})
+    return _ALONE.items() <= labels.items()
 
 
 def _rules() -> list[Object]:
