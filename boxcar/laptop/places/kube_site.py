@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
@@ -24,7 +24,7 @@ from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
-from boxcar.laptop.places import kube_rules
+from boxcar.laptop.places import kube_ends, kube_rules
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
@@ -40,13 +40,13 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
 )
+from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
 HELPER_WITHIN_S = 300.0
-GONE_WITHIN_S = 600.0
 _LOOK_EVERY_S = 1.0
 
 
@@ -55,7 +55,6 @@ class KubeSite(MirroredSite):
 
     tick_s = 2.0
     poll_s = 10.0
-    proves_ends: ClassVar[bool] = True
     end_fix: ClassVar[Command | str] = Command("status", note=_("once the cluster answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:
@@ -93,9 +92,19 @@ class KubeSite(MirroredSite):
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         names = list(names)
+        members = {box for queue, box in self.plan.queues.items() if is_member(queue)}
+        if named := [name for name in names if name in members]:
+            raise InputError(
+                _(
+                    "--gone takes a machine, and a cluster queue has none. To give its cells to "
+                    "the others, take {box} out of queues in job.yaml, then",
+                    box=named[0],
+                ),
+                Command("launch"),
+            )
         if any(name in self._names for name in names):
             raise InputError(
-                _("--gone takes a machine, and a queue of a cluster has none: down deletes its Job")
+                _("--gone takes a machine, and a cluster queue has none: down deletes its Job")
             )
         super().give_up_boxes(names)
 
@@ -115,6 +124,35 @@ class KubeSite(MirroredSite):
         pods = self._pods_of(queue)
         refused = "" if pods else self._refusal(job)
         return kube_pods.scheduled(job, pods, refused)
+
+    def left_waiting(self) -> list[str]:
+        named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
+        of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())
+        left = [named[label] for label in of_jobs if label in named]
+        return [queue for queue in left if self.scheduled(queue)]
+
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        """Delete the Jobs, unless their agents have begun meanwhile."""
+        jobs = []
+        for queue in queues:
+            there = self._of_run("jobs,pods", queue)
+            if not any(one["kind"] == "Pod" and kube_pods.is_running(one) for one in there):
+                jobs += [one for one in there if one["kind"] == "Job"]
+        self._delete(jobs)
+        return tuple(str(job["metadata"]["name"]) for job in jobs)
+
+    def has_ended(self, queue: str) -> bool:
+        """Asked anew: no Job will start its agent, and none of its pods is left that may run."""
+        there = self._of_run("jobs,pods", queue)
+        pods = [one for one in there if one["kind"] == "Pod"]
+        is_left = any(map(kube_pods.is_at_work, there))
+        return not is_left and all(map(kube_pods.has_ended, pods))
+
+    def _left_members(self) -> list[str]:
+        """Of pools in the job those that are in it no more."""
+        known = self.tier.known_queues(self.plan.queues)
+        left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
+        return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def _refusal(self, job: Mapping[str, Any]) -> str:
         """Why no pod was made for it: only an event says so."""
@@ -171,11 +209,13 @@ class KubeSite(MirroredSite):
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
         name = kube_objects.job_name(self._owner, queue)
-        there = self.kubectl.find("job", name)
-        if there and not kube_pods.is_finished(there):
+        there = self._of_run("jobs,secrets", queue)
+        if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
-        if there:
-            self._delete_job(there)
+        # With its secret, which would go a moment later, and be that of the new Job then. One that
+        # no Job owns yet is another launch's.
+        owned = "ownerReferences"
+        self._delete([one for one in there if one["kind"] == "Job" or owned in one["metadata"]])
         begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
         credentials = self.plan.box(self.plan.queues[queue]).credentials
         content = self._read_on_helper(credentials)
@@ -241,51 +281,26 @@ class KubeSite(MirroredSite):
 
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
-        chosen = kube_objects.labels(self._owner)
-        for job in self.kubectl.items("jobs", chosen):
+        jobs = self._of_run("jobs")
+        for job in jobs:
             self.tell(_("deleting the Job {job}", job=job["metadata"]["name"]))
-            self._delete_job(job)
-        words = ",".join(f"{name}={value}" for name, value in chosen.items())
-        self.kubectl.run("delete", "pods,secrets", "-l", words, "--wait=false")
-        self._wait_until(
-            lambda: not self.kubectl.items("jobs,pods,secrets", chosen),
-            _("something of the run stays on the cluster"),
-        )
+        self._delete(jobs)
+        self._delete(self._of_run("pods,secrets"))
         for box in self.plan.boxes:
             if box.name not in steps.now.boxes:
                 steps.ended(box.name)
 
-    def _delete_job(self, job: Mapping[str, Any]) -> None:
-        """That very Job, and not one of its name that somebody made a moment ago."""
-        meta = job["metadata"]
-        path = f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{meta['name']}"
-        self.kubectl.delete(path, meta["uid"])
+    def _of_run(self, kinds: str, queue: str = "") -> list[dict[str, Any]]:
+        return kube_ends.of_run(self.kubectl, self._owner, kinds, queue)
 
-        def is_gone() -> bool:
-            there = self.kubectl.find("job", meta["name"])
-            return there is None or there["metadata"]["uid"] != meta["uid"]
-
-        self._wait_until(is_gone, _("the Job {job} does not end", job=meta["name"]))
-
-    @staticmethod
-    def _wait_until(is_so: Any, otherwise: str) -> None:
-        until = time.monotonic() + GONE_WITHIN_S
-        while not is_so():
-            if time.monotonic() > until:
-                raise TemporaryError(
-                    _(
-                        "{what}. Its files were kept. Look with kubectl get jobs,pods, then",
-                        what=otherwise,
-                    ),
-                    Command("down"),
-                )
-            time.sleep(_LOOK_EVERY_S)
+    def _delete(self, objects: kube_ends.Objects) -> None:
+        kube_ends.delete(self.kubectl, self._owner, objects)
 
     # --- inside
 
     def _look_at_cluster(self) -> None:
         try:
-            found = self.kubectl.items("jobs,pods", kube_objects.labels(self._owner))
+            found = self._of_run("jobs,pods")
         except BoxcarError as error:
             self._problem = error
             return
