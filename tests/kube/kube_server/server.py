@@ -19,6 +19,7 @@ from aiohttp import web
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .job_controller import JobController
+from .job_sets import JobSetController
 from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
 from .scheduler import DEFAULT_CLASS, Scheduler
@@ -45,7 +46,8 @@ class Server:
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
-        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store))
+        sets = JobSetController(self.store, self.api.admit)
+        self.loops = (sets, self.jobs, scheduler, self.kubelets, Collector(self.store))
         self._begin()
 
     def _begin(self) -> None:
