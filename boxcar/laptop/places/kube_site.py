@@ -10,21 +10,23 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.laptop.places import kube_ends, kube_jobsets, kube_rules
+from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
@@ -46,7 +48,6 @@ from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
-HELPER_WITHIN_S = 300.0
 _LOOK_EVERY_S = 1.0
 
 
@@ -67,7 +68,8 @@ class KubeSite(MirroredSite):
         self._pods: list[dict[str, Any]] = []
         self._problem: BoxcarError | None = None
         self._is_looked = False
-        self._helper = ""
+        name = kube_objects.helper_name(self._owner)
+        self._helper = HelperPod(self.kubectl, name, self._helper_object, tell)
 
     # --- what is known
 
@@ -85,6 +87,9 @@ class KubeSite(MirroredSite):
                 problem=message_of(self._problem).text,
             )
             return [told, *self.unread(), *self.tier_doubts()]
+        if why := self._helper.problem:
+            # Once, and not of each queue that it would have answered for.
+            return [message_of(why).text, *self.unread(), *self.tier_doubts()]
         return super().doubts()
 
     def has_lost_its_tier(self, box: str) -> bool:
@@ -187,8 +192,8 @@ class KubeSite(MirroredSite):
         }
         needed = (*kube_rules.NEEDED, *(kube_jobsets.NEEDED if has_sets else ()))
         may = {words: kube_rules.may(self.kubectl, words) for words in needed}
-        sets = kube_jobsets.judge(self.plan, large, is_there=has_sets)
-        return sets + kube_rules.judge(
+        rows = kube_jobsets.judge(self.plan, large, is_there=has_sets)
+        rows += kube_rules.judge(
             self.plan,
             self.options,
             version=version,
@@ -196,6 +201,22 @@ class KubeSite(MirroredSite):
             refusals=tried,
             allowed=may,
         )
+        is_refused = any(row.verdict == "refuse" for row in rows)
+        return rows if is_refused else [*rows, self._row_of_image()]
+
+    def _row_of_image(self) -> Row:
+        """By a pod of it, once everything else is as it should be."""
+        try:
+            hand = self._hand_of_helper()
+            has_bash = hand.ssh.run(["sh", "-c", "command -v bash"]).code == 0
+        except TemporaryError as error:
+            return Row(ALL, "helper pod", "refuse", _("not there"), message_of(error).text)
+        except InputError as error:
+            return Row(ALL, "image", "refuse", self._image, message_of(error).text)
+        if not has_bash:
+            why = _("it has no bash, by which the agent is started: name another image")
+            return Row(ALL, "image", "refuse", self._image, why)
+        return Row(ALL, "image", "ok", self._image)
 
     def start_question(self, start: run_asks.Start) -> None:
         return None
@@ -297,6 +318,10 @@ class KubeSite(MirroredSite):
         place = f"{self.plan.durable_dir}/boxcar/{self.plan.run}"
         return [_("{place} in the claim {claim}", place=place, claim=self.options.claim)]
 
+    def clear_unlaunched(self) -> None:
+        if not self._jobs:
+            self._helper.remove()
+
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
         jobs = kube_jobset.wholes(self._of_run(kube_jobsets.kinds(self.kubectl, "jobs")))
@@ -327,6 +352,7 @@ class KubeSite(MirroredSite):
         self._problem, self._is_looked = None, True
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
+        self._helper.look(self._pods)
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -342,56 +368,70 @@ class KubeSite(MirroredSite):
         names = kube_objects.agent_jobs(self._owner, queue)
         return next((self._jobs[name] for name in names if name in self._jobs), None)
 
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
+        super()._report(box, is_reader=is_reader)
+        before, why = self._own_pod(box), self._silent.get(box)
+        if not isinstance(why, Unreachable):
+            return
+        time.sleep(_LOOK_EVERY_S)
+        self._look_at_cluster()
+        if isinstance(why, LinkCut) or self._own_pod(box) != before:
+            super()._report(box, is_reader=is_reader)
+
     def _hand(self, box: str) -> Hand:
         """Of the pod that answers for it now."""
         if not self._is_looked:
             self._look_at_cluster()
         if self._problem:
             raise self._problem
-        own = [
+        if own := self._own_pod(box):
+            return self._hand_of(own, self.plan.box(box).data_dir)
+        return self._hand_of_helper()
+
+    def _own_pod(self, box: str) -> str:
+        """Of its queue, where one runs."""
+        found = (
             str(pod["metadata"]["name"])
             for queue in self.queues_on(box)
             for pod in self._pods_of(queue)
             if kube_pods.is_running(pod) and "deletionTimestamp" not in pod["metadata"]
-        ]
-        pod = own[0] if own else self._helper_pod()
+        )
+        return next(found, "")
+
+    def _hand_of_helper(self) -> Hand:
+        self._check_options()
+        hand = self._hand_of(self._helper.ready(), self.plan.durable_dir)
+        try:
+            hand.hello()
+        except NoPython:
+            self._helper.problem = InputError(
+                _(
+                    "the image {image} has no Python 3.10 or newer for the agent. Name another one "
+                    "in the profile (env: {{image: …}}), or say where its Python is (env: "
+                    "{{agent_python: /PATH}})",
+                    image=self._image,
+                )
+            )
+            self._helper.remove()
+            raise self._helper.problem from None
+        return hand
+
+    def _hand_of(self, pod: str, folder: str) -> Hand:
         if pod not in self._hands:
             link = PodLink(self.kubectl, pod, Home(self.project.root), self.tell)
-            folder = self.plan.box(box).data_dir if own else self.plan.durable_dir
             agent = ask_over_ssh.agent_program()
             profile = self.project.profile
             self._hands[pod] = Hand(link, profile, folder, *agent, is_one_machine=False)
         return self._hands[pod]
 
-    def _helper_pod(self) -> str:
-        """Its name, once it answers. It is made where it is not there."""
-        if self._helper:
-            return self._helper
-        self._check_options()
-        name = kube_objects.helper_name(self._owner)
-        if self.kubectl.find("pod", name) is None:
-            made = kube_objects.helper(
-                self._owner,
-                tier=self.plan.durable_dir,
-                image=self._image,
-                options=self.options,
-            )
-            with contextlib.suppress(AlreadyThere):
-                self.kubectl.create(made)
-        until = time.monotonic() + HELPER_WITHIN_S
-        while True:
-            pod = self.kubectl.find("pod", name) or {}
-            if pod and kube_pods.is_running(pod):
-                self._helper = name
-                return name
-            if why := kube_pods.why_stuck(pod):
-                raise InputError(_("the helper pod {pod} cannot start: {why}", pod=name, why=why))
-            if time.monotonic() > until:
-                raise TemporaryError(_("the helper pod {pod} has not started yet", pod=name))
-            time.sleep(_LOOK_EVERY_S)
+    def _helper_object(self) -> dict[str, Any]:
+        return kube_objects.helper(
+            self._owner, tier=self.plan.durable_dir, image=self._image, options=self.options
+        )
 
     def _read_on_helper(self, path: str) -> bytes:
-        hand = self._hands[self._helper_pod()]
+        hand = self._hand_of_helper()
         done = hand.ssh.run(["cat", hand.hello().expand(path)])
         if done.code:
             raise TemporaryError(_("{path}: cannot be read in the helper pod", path=path))

@@ -73,6 +73,9 @@ class Site(OpenRun):
         """
         return None
 
+    def clear_unlaunched(self) -> None:
+        """Take away what was made at the place only to look at a run that was never launched."""
+
     def start_question(self, start: run_asks.Start) -> run_asks.Start | None:
         """What a queue's own box is asked to start its agent; None where `start` does it."""
         return start
