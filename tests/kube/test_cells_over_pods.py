@@ -137,17 +137,19 @@ def test_a_pod_that_is_killed_is_replaced_alone_and_the_cell_goes_on(
     project = over_two_pods(tmp_path, kube, until="killed")
     project.boxcar("launch", "--no-smoke").ended(0)
     until(lambda: is_at_step_2(project), lambda: told(kube, project))
-    [first], [other] = pods(kube, role), pods(kube, "agent" if role == "node" else "node")
+    beside = "agent" if role == "node" else "node"
+    [first], [_] = pods(kube, role), pods(kube, beside)
     kube.make("out-of-memory", pod=first)
     until(lambda: is_verified(project), lambda: told(kube, project))
     assert published(project, "model.json") == {"began": 2}
     assert project.types("a", "x").count("cell.started") == 2
-    names = {one["metadata"]["name"] for one in kube.all("pods", "-l", "boxcar-run=tiny")}
-    if role == "agent":  # of the set's other pod nothing is left once its agent is done
-        assert other not in names
-    else:
+    if role == "node":
         assert "node 2 of 2 is lost" in log(project)
-        assert other in names
+        assert "the pod of another node ended" in str(project.events("a"))
+    # The other pod was there all the time: no second one was made for its Job.
+    made = kube.all("events", "--field-selector", "reason=SuccessfulCreate")
+    name = f"Created pod: {project.job('a')}-{beside}-0-0-"
+    assert len([one for one in made if one["message"].startswith(name)]) == 1
 
 
 @pytest.mark.faults
