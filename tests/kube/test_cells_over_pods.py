@@ -76,7 +76,7 @@ def over_two_pods(folder: Path, kube: KubeCluster, **config: object) -> OnKube:
 
 
 def cell_folder(project: OnKube) -> Path:
-    return project.tier.parents[1] / "boxcar-boxes/a/boxcar/tiny/cells/x"
+    return project.tier.parents[1] / "boxcar-boxes/box-a/boxcar/tiny/cells/x"
 
 
 def is_at_step_2(project: OnKube) -> bool:
