@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import NotThere
+from boxcar.laptop.places import kube_facts
 from boxcar.laptop.release import kube_jobset
 from boxcar.laptop.release.kube_jobset import API, KIND
+from boxcar.laptop.release.kube_objects import Object, Owner
 from boxcar.shared.errors import InputError
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.sentence import _
@@ -25,24 +27,29 @@ def is_installed(kubectl: Kubectl) -> bool:
     return True
 
 
-def queues(plan: Plan) -> list[str]:
-    """Those whose cells take several pods."""
-    return [queue for queue in plan.queues if kube_jobset.pods_of(plan, queue) > 1]
-
-
 def require(kubectl: Kubectl, plan: Plan, queue: str) -> None:
     """Raises InputError, before anything of the queue is created."""
     if kube_jobset.pods_of(plan, queue) > 1 and not is_installed(kubectl):
         raise InputError(_("{queue}: {why}", queue=queue, why=_why()))
 
 
-def judge(plan: Plan, wanted: Sequence[str], *, is_there: bool) -> list[Row]:
-    """A row for all where it is there, else one for each of these queues."""
-    if not wanted:
+def judge(kubectl: Kubectl, owner: Owner, plan: Plan, jobs: Mapping[str, Object]) -> list[Row]:
+    """What the cluster says of the JobSets; `jobs`: of the queues that are to be started."""
+    pods = {queue: kube_jobset.pods_of(plan, queue) for queue in jobs}
+    large = [queue for queue, many in pods.items() if many > 1]
+    if not large:
         return []
-    if is_there:
-        return [Row(ALL, "JobSet", "ok", API)]
-    return [Row(plan.queues[queue], "JobSet", "refuse", _("none"), _why()) for queue in wanted]
+    if not is_installed(kubectl):
+        return [Row(plan.queues[queue], "JobSet", "refuse", _("none"), _why()) for queue in large]
+    rows = [Row(ALL, "JobSet", "ok", API)]
+    if lacking := [words for words in NEEDED if not kube_facts.may(kubectl, words)]:
+        why = _("ask the cluster's admins for a Role with these verbs")
+        rows = [Row(ALL, "JobSet", "refuse", ", ".join(lacking), why)]
+    for queue in large:
+        made = kube_jobset.job_set(owner, queue, jobs[queue], pods[queue])
+        if said := kube_facts.tried(kubectl, made):
+            rows.append(Row(plan.queues[queue], "JobSet", "refuse", _("not taken"), said))
+    return rows
 
 
 def kinds(kubectl: Kubectl, others: str) -> str:

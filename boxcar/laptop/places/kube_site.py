@@ -10,6 +10,7 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,13 +20,14 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.connection import TRIES
 from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_jobsets, kube_rules
+from boxcar.laptop.places import kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -33,7 +35,7 @@ from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.run import kube_pods
-from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import (
     BoxcarError,
@@ -45,9 +47,12 @@ from boxcar.shared.errors import (
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
+# What Kueue makes of a Job, and the label by which it is found.
+_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _LOOK_EVERY_S = 1.0
 
 
@@ -66,6 +71,8 @@ class KubeSite(MirroredSite):
         self.kubectl = Kubectl(self.options.context, self.options.namespace)
         self._jobs: dict[str, Any] = {}  # by name
         self._pods: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []  # of pods that the cluster has ended
+        self._is_told = False
         self._problem: BoxcarError | None = None
         self._is_looked = False
         name = kube_objects.helper_name(self._owner)
@@ -130,6 +137,15 @@ class KubeSite(MirroredSite):
         refused = "" if pods else self._refusal(job)
         return kube_pods.scheduled(job, pods, refused)
 
+    def agent_log(self, box: str, queue: str, lines: int) -> str:
+        """Of its newest pod: what a container prints lies with the cluster."""
+        pods = sorted(self._pods_of(queue), key=lambda pod: pod["metadata"]["creationTimestamp"])
+        names = [str(pod["metadata"]["name"]) for pod in pods if kube_pods.has_begun(pod)]
+        if not names:
+            return ""
+        said = self.kubectl.run("logs", names[-1], f"--tail={lines}")
+        return said.decode("utf-8", "replace").strip()
+
     def left_waiting(self) -> list[str]:
         named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
         of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())
@@ -159,15 +175,35 @@ class KubeSite(MirroredSite):
         left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
+    def ends(self, queue: str) -> tuple[JobEnd, ...]:
+        name, pods = kube_objects.job_name(self._owner, queue), self._pods_of(queue)
+        found = self._job_of(queue)
+        job = [found] if found else []
+        return kube_pods.ends(name, [*job, *pods], self._events)
+
     def _refusal(self, job: Mapping[str, Any]) -> str:
-        """Why no pod was made for it: only an event says so."""
-        about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
+        """Why no pod was made for it: only an event says so, or Kueue's own object."""
+        if kube_pods.is_suspended(job):
+            return self._why_queued(job)
+        found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
+        return str(found[-1]["message"]) if found else ""
+
+    def _told(self, reason: str, about: str = "involvedObject.kind=Pod") -> list[dict[str, Any]]:
+        """Events of the last hour. Who may not read them is told less."""
+        chosen = f"{about},reason={reason}"
+        with contextlib.suppress(BoxcarError):
+            said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
+            return list(json.loads(said)["items"])
+        return []
+
+    def _why_queued(self, job: Mapping[str, Any]) -> str:
+        if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
+            return ""
         try:
-            said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
+            found = self.kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
         except BoxcarError:
             return ""
-        found = json.loads(said)["items"]
-        return str(found[-1]["message"]) if found else ""
+        return next(filter(None, map(kube_pods.why_queued, found)), "")
 
     # --- how a run is launched
 
@@ -182,25 +218,18 @@ class KubeSite(MirroredSite):
         """What the cluster says of what is asked for, before it is asked for."""
         self._check_options()
         version = self.kubectl.server_version()
-        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
-        large = kube_jobsets.queues(self.plan)
-        has_sets = bool(large) and kube_jobsets.is_installed(self.kubectl)
-        tried = {
-            queue: kube_rules.tried(self.kubectl, self._made(queue, "0" * 64, (), version))
-            for queue in self.plan.queues
-            if has_sets or queue not in large
+        begun = {
+            job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
         }
-        needed = (*kube_rules.NEEDED, *(kube_jobsets.NEEDED if has_sets else ()))
-        may = {words: kube_rules.may(self.kubectl, words) for words in needed}
-        rows = kube_jobsets.judge(self.plan, large, is_there=has_sets)
-        rows += kube_rules.judge(
-            self.plan,
-            self.options,
-            version=version,
-            claim=claim,
-            refusals=tried,
-            allowed=may,
-        )
+        made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
+        jobs = {
+            queue: job
+            for queue, job in made.items()
+            if not begun.intersection(kube_objects.agent_jobs(self._owner, queue))
+        }
+        facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
+        rows = kube_rules.judge(self.plan, self.options, facts, jobs)
+        rows += kube_jobsets.judge(self.kubectl, self._owner, self.plan, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
         return rows if is_refused else [*rows, self._row_of_image()]
 
@@ -343,6 +372,25 @@ class KubeSite(MirroredSite):
 
     # --- inside
 
+    def ask(
+        self,
+        box: str,
+        question: Question[A],
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+    ) -> A:
+        """Once more where the exec was cut, or another pod answers now: pods come and go."""
+        asked = self._hand(box)
+        try:
+            return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+        except Unreachable as error:
+            time.sleep(_LOOK_EVERY_S)
+            self._look_at_cluster()
+            if tries == 1 or (self._hand(box) is asked and not isinstance(error, LinkCut)):
+                raise
+        return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+
     def _look_at_cluster(self) -> None:
         try:
             found = self._of_run("jobs,pods")
@@ -353,6 +401,9 @@ class KubeSite(MirroredSite):
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
         self._helper.look(self._pods)
+        if not self._is_told or any(map(self.scheduled, self.plan.queues)):
+            told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
+            self._events, self._is_told = list(told), True
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -367,17 +418,6 @@ class KubeSite(MirroredSite):
         """That starts its agent."""
         names = kube_objects.agent_jobs(self._owner, queue)
         return next((self._jobs[name] for name in names if name in self._jobs), None)
-
-    def _report(self, box: str, *, is_reader: bool) -> None:
-        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
-        super()._report(box, is_reader=is_reader)
-        before, why = self._own_pod(box), self._silent.get(box)
-        if not isinstance(why, Unreachable):
-            return
-        time.sleep(_LOOK_EVERY_S)
-        self._look_at_cluster()
-        if isinstance(why, LinkCut) or self._own_pod(box) != before:
-            super()._report(box, is_reader=is_reader)
 
     def _hand(self, box: str) -> Hand:
         """Of the pod that answers for it now."""

@@ -342,7 +342,7 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     if not asked:
         return
     at = job.at("cells", asked[0], "nodes")
-    if not profile.is_cluster and profile.connection.kind != "kubernetes":
+    if not profile.is_cluster:
         yield _(
             "{at}: a cell on several nodes needs Slurm or Kubernetes, and {profile} has neither",
             at=at,
@@ -382,7 +382,7 @@ def _of_cells_over_nodes(
                 launcher=launcher,
             )
         said = [profile.slurm, job.slurm, *([own[cell.queue]] if cell.queue in own else [])]
-        nodes = laid_over(*said).nodes if profile.is_cluster else None
+        nodes = laid_over(*said).nodes if profile.is_slurm else None
         if nodes is not None and nodes < cell.nodes:
             yield (
                 _(
