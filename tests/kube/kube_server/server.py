@@ -102,7 +102,7 @@ class Server:
             "fault": lambda asked: self.api.faults.append(Fault(**asked)),
             "no-faults": lambda asked: (self.api.faults.clear(), self.api.denied.clear()),
             "end-watches": self._end_watches,
-            "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
+            "cut-exec": self._cut_exec,
             "deny": lambda asked: self.api.denied.append(asked["words"]),
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
@@ -118,6 +118,9 @@ class Server:
         except KeyError as error:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
+
+    def _cut_exec(self, asked: Object) -> None:
+        self.streams.cut_exec_after, self.streams.cut_exec_of = asked["bytes"], asked.get("of", "")
 
     def _end_watches(self, asked: Object) -> None:
         self.api.watches_end.set()
