@@ -17,6 +17,7 @@ from tiny_project import TRAIN
 from waiting import until
 
 ONE = {"a": ["configs/one.json t"]}
+RSYNC = "rsync --server"
 LARGE = '\n(out / "model.json").write_text(json.dumps({"weights": [0.5] * 400_000}))\n'
 
 
@@ -45,9 +46,12 @@ def test_a_look_that_is_cut_is_put_again_and_a_cut_transfer_goes_on(
     said = project.boxcar("status").ended(0)
     assert "verified" in said.out and "does not answer" not in said.err, said
     # kubectl ends with 0 after a third of the file.
-    kube.make("cut-exec", bytes=300_000, of="rsync --server")
+    kube.make("cut-exec", bytes=300_000, of=RSYNC)
     said = project.boxcar("pull").ended(0)
     assert_pulled(project, ["one"])
+    pod = next(pod["metadata"]["name"] for pod in kube.pods() if "helper" in str(pod))
+    whole = kube.tried("exec", pod, "--", "sh", "-c", f"head -c 400000 /dev/zero # {RSYNC}")
+    assert len(whole.stdout) == 400_000, "no transfer of the pull was cut"
     project.boxcar("verify").ended(0)
 
 
