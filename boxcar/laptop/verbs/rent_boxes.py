@@ -36,6 +36,7 @@ from boxcar.laptop.providers.rented_record import (
 )
 from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.providers.ssh_key import find_key
+from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.deal import Asked, Deal
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
@@ -131,6 +132,7 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         file_system=_file_system(project) if provider.name == "lambda" else "",
     )
     host_keys.forget_host(Home(project.root), box)
+    quiet_s, most_s = box_deadline.agreed_to(project.profile, asked.hours)
     record = RentedBox(
         *(nonce, provider.name, run, box, str(project.job_path), order.label),
         key=provider.access.fingerprint,
@@ -145,6 +147,8 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         machine=offer.machine,
         disk_gb=deal.wish.disk_gb,
         user=project.profile.connection.user or "",
+        quiet_s=quiet_s,
+        most_s=most_s,
     )
     return order, write_record(record)
 

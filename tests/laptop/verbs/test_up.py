@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 
 import pytest
 from stand_in_providers import KEY, KEYS, LOG_LINE, LOOKS_ONLY, OTHERS, SECRET
@@ -302,3 +304,24 @@ def test_a_ceiling_in_another_currency_refuses(renter):
     renter.project.write_job(max_rate="3 CNY/h")
     said = renter.up("--boxes", "1").ended(2)
     assert "Write it in USD" in said.err and renter.server.ever == {}
+
+
+def test_a_deadline_is_laid_where_the_question_named_it_and_only_there(renter):
+    renter.server.credit = 500.0
+    said = renter.up("--hours", "100").ended(0)
+    has_one = renter.server.name != "lambda"  # which has no stop
+    assert ("a box stops itself" in said.err) is has_one
+    [one, two] = renter.records()
+    assert (one.get("quiet_s"), one.get("most_s")) == ((21600, 720000) if has_one else (None, None))
+    assert renter.deadlines() == (sorted([one["id"], two["id"]]) if has_one else [])
+
+
+def test_one_of_an_older_up_that_asked_for_no_deadline_gets_none(renter):
+    renter.up("--boxes", "1").ended(0)
+    [record] = renter.records()
+    folder = renter.home / "state" / "boxcar"
+    shutil.rmtree(folder / "boxes", ignore_errors=True)
+    without = {name: value for name, value in record.items() if name not in ("quiet_s", "most_s")}
+    (folder / "rented" / f"{record['nonce']}.json").write_text(json.dumps(without))
+    renter.up("--boxes", "2").ended(0)
+    assert record["id"] not in renter.deadlines()
