@@ -129,7 +129,8 @@ class KubeSite(MirroredSite):
         if job is None:
             return None
         pods = self._pods_of(queue)
-        refused = "" if pods else self._refusal(job)
+        is_over = kube_pods.is_finished(job) or not all(map(kube_pods.has_ended, pods))
+        refused = "" if is_over else self._refusal(job, pods)
         return kube_pods.scheduled(job, pods, refused)
 
     def left_waiting(self) -> list[str]:
@@ -161,7 +162,7 @@ class KubeSite(MirroredSite):
         left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
-    def _refusal(self, job: Mapping[str, Any]) -> str:
+    def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
         if kube_pods.is_suspended(job):
             return self._why_queued(job)
@@ -170,8 +171,7 @@ class KubeSite(MirroredSite):
             said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
         except BoxcarError:
             return ""
-        found = json.loads(said)["items"]
-        return str(found[-1]["message"]) if found else ""
+        return kube_pods.why_refused(json.loads(said)["items"], pods)
 
     def _why_queued(self, job: Mapping[str, Any]) -> str:
         if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
