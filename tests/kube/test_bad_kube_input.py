@@ -107,6 +107,16 @@ def test_a_claim_that_is_missing_leaves_no_pod_behind(kube: KubeCluster, tmp_pat
     assert kube.all("jobs,pods,secrets") == []
 
 
+def test_a_pool_on_a_claim_that_one_node_has_is_refused(kube: KubeCluster, tmp_path: Path) -> None:
+    project = on_kube(tmp_path, kube, ONE)
+    project.write_job(queues={"queues/a.txt": ["a", "b"]})
+    kube.kubectl("delete", "pvc", project.claim)
+    kube.apply(claim(project.claim, mode="ReadWriteOnce", storage_class="disk"))
+    said = project.boxcar("launch", "--no-smoke")
+    assert (said.code, said.err.count("it must be ReadWriteMany")) == (1, 1), said
+    assert kube.all("jobs,secrets") == []
+
+
 @pytest.mark.faults
 def test_a_claim_that_does_not_bind_is_waited_for_and_found_again(
     kube: KubeCluster, tmp_path: Path
