@@ -8,11 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 from boxcar.laptop.fitness.rules import ALL, Row
+from boxcar.laptop.places import kube_claim
 from boxcar.laptop.places.kube_facts import KubeFacts
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.laptop.release import kube_jobset
 from boxcar.laptop.release.kube_objects import POLICY_SINCE
 from boxcar.shared.files.plan import Plan
-from boxcar.shared.sentence import Sentence, _
+from boxcar.shared.sentence import _
 
 Object = Mapping[str, Any]
 
@@ -29,7 +31,7 @@ def judge(
     """All rows. `jobs`: of the queues that are to be started."""
     return [
         _of_version(facts.version),
-        _of_claim(options, facts, len(plan.queues)),
+        _of_claim(options, facts, sum(kube_jobset.pods_of(plan, queue) for queue in plan.queues)),
         *_of_access(facts.allowed),
         *_of_objects(facts),
         *_of_quotas(facts, jobs),
@@ -58,30 +60,24 @@ def _of_objects(facts: KubeFacts) -> Iterator[Row]:
             yield Row(ALL, kind, "refuse", _("not taken"), said)
 
 
-def is_for_one_node(claim: Object) -> bool:
-    """Whether pods of one node have it at a time, and no others."""
-    modes = claim["spec"].get("accessModes", [])
-    return "ReadWriteMany" not in modes and "ReadWriteOnce" in modes
-
-
-def several_queues() -> Sentence:
-    return _("one queue alone can have a ReadWriteOnce claim; for several it must be ReadWriteMany")
-
-
-def _of_claim(options: KubeOptions, facts: KubeFacts, queues: int) -> Row:
+def _of_claim(options: KubeOptions, facts: KubeFacts, pods: int) -> Row:
     name, claim = str(options.claim), facts.claim
     if claim is None:
         why = _("there is no such PersistentVolumeClaim: create it, or name another one")
         return Row(ALL, "claim", "refuse", name, why)
     modes = claim["spec"].get("accessModes", [])
-    if "ReadWriteMany" not in modes and not (is_for_one_node(claim) and queues == 1):
-        why = several_queues() if is_for_one_node(claim) else _("it must be ReadWriteMany")
+    if "ReadWriteMany" not in modes and not (kube_claim.is_for_one_node(claim) and pods == 1):
+        why = (
+            kube_claim.not_for_several()
+            if kube_claim.is_for_one_node(claim)
+            else _("it must be ReadWriteMany")
+        )
         return Row(ALL, "claim", "refuse", f"{name}: {', '.join(modes)}", why)
     if "deletionTimestamp" in claim["metadata"]:
         why = _("it is being deleted, and its files with it: name another one")
         return Row(ALL, "claim", "refuse", name, why)
     phase = claim.get("status", {}).get("phase", "")
-    if phase == "Bound" and is_for_one_node(claim):
+    if phase == "Bound" and kube_claim.is_for_one_node(claim):
         why = _("one node has it at a time: while the queue waits for its pod, nobody reads it")
         return Row(ALL, "claim", "ok", f"{name}: ReadWriteOnce", why)
     if phase == "Bound":

@@ -20,9 +20,9 @@ _BEGINS = ("ContainerCreating", "PodInitializing")
 
 
 def is_finished(job: Object) -> bool:
-    """Whether nothing of the Job will start again."""
+    """Whether nothing of the Job, or of the JobSet, will start again."""
     return any(
-        one["type"] in ("Complete", "Failed") and one["status"] == "True"
+        one["type"] in ("Complete", "Completed", "Failed") and one["status"] == "True"
         for one in job.get("status", {}).get("conditions", [])
     )
 
@@ -30,7 +30,7 @@ def is_finished(job: Object) -> bool:
 def is_at_work(one: Object) -> bool:
     """Whether it is a Job that starts its agent, or will; one that is being deleted does not."""
     is_ending = "deletionTimestamp" in one["metadata"]
-    return one["kind"] == "Job" and not is_ending and not is_finished(one)
+    return one["kind"] in ("Job", "JobSet") and not is_ending and not is_finished(one)
 
 
 def is_running(pod: Object) -> bool:
@@ -71,6 +71,17 @@ def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Schedul
     if not left and refused:
         return Scheduled(name, f"FailedCreate: {refused}")
     return Scheduled(name, next(iter(reasons), "Pending"))
+
+
+def why_refused(events: Sequence[Object], pods: Sequence[Object]) -> str:
+    """What the last event says of a pod that was not made; "" where one was made since then."""
+    last = max(events, key=_said_at, default=None)
+    made_at = max((str(pod["metadata"]["creationTimestamp"]) for pod in pods), default="")
+    return str(last["message"]) if last and _said_at(last) >= made_at else ""
+
+
+def _said_at(event: Object) -> str:
+    return str(event.get("lastTimestamp") or event["metadata"].get("creationTimestamp", ""))
 
 
 def _reasons(pod: Object) -> Iterator[str]:

@@ -24,6 +24,7 @@ from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .events import tell
 from .job_controller import JobController
+from .job_sets import JobSetController
 from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
 from .scheduler import DEFAULT_CLASS, Scheduler
@@ -52,8 +53,9 @@ class Server:
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
-        quotas = QuotaController(self.store)
-        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store), quotas)
+        sets = JobSetController(self.store, self.api.admit)
+        collector, quotas = Collector(self.store), QuotaController(self.store)
+        self.loops = (sets, self.jobs, scheduler, self.kubelets, collector, quotas)
         self._begin()
 
     def _begin(self) -> None:
@@ -111,7 +113,7 @@ class Server:
             "no-faults": self._no_faults,
             "pods-may-read": lambda asked: setattr(self.account, "may_read_pods", True),
             "end-watches": self._end_watches,
-            "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
+            "cut-exec": self._cut_exec,
             "deny": lambda asked: self.api.denied.append(asked["words"]),
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
@@ -129,6 +131,9 @@ class Server:
         except KeyError as error:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
+
+    def _cut_exec(self, asked: Object) -> None:
+        self.streams.cut_exec_after, self.streams.cut_exec_of = asked["bytes"], asked.get("of", "")
 
     def _no_faults(self, asked: Object) -> None:
         self.api.faults.clear()

@@ -114,7 +114,7 @@ def test_each_answer_has_its_row(
     ("mode", "queues", "verdict", "reason"),
     [
         ("ReadWriteOnce", 1, "ok", "one node has it at a time"),
-        ("ReadWriteOnce", 2, "refuse", "one queue alone"),
+        ("ReadWriteOnce", 2, "refuse", "one queue on one node alone"),
         ("ReadWriteOncePod", 1, "refuse", "must be ReadWriteMany"),
         ("ReadOnlyMany", 1, "refuse", "must be ReadWriteMany"),
     ],
