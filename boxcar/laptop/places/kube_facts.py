@@ -11,6 +11,8 @@ from typing import Any
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere, OverQuota, Refused
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.laptop.release.kube_objects import KUEUE_QUEUE
+from boxcar.laptop.run import kube_pods
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.record import dataclass
 
@@ -25,6 +27,8 @@ NEEDED = (
     "create secrets",
 )
 LOCAL_QUEUES = "localqueues.kueue.x-k8s.io"
+# What Kueue makes of a Job, and the label by which it is found.
+_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _NOT_BOUND = "Pending"
 
 
@@ -149,3 +153,14 @@ def _queue(kubectl: Kubectl, name: str | None) -> tuple[Object | None, str]:
         return kubectl.find(LOCAL_QUEUES, name), ""
     except BoxcarError as error:
         return None, message_of(error).text
+
+
+def why_queued(kubectl: Kubectl, job: Object) -> str:
+    """Why Kueue does not let a Job begin, in its own words; "" where it does not say so."""
+    if KUEUE_QUEUE not in job["metadata"].get("labels", {}):
+        return ""
+    try:
+        found = kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
+    except BoxcarError:
+        return ""
+    return next(filter(None, map(kube_pods.why_queued, found)), "")

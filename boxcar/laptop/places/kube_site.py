@@ -51,8 +51,6 @@ from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
-# What Kueue makes of a Job, and the label by which it is found.
-_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _LOOK_EVERY_S = 1.0
 
 
@@ -185,7 +183,7 @@ class KubeSite(MirroredSite):
     def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
         if kube_pods.is_suspended(job):
-            return self._why_queued(job)
+            return kube_facts.why_queued(self.kubectl, job)
         found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
         return kube_pods.why_refused(found, pods)
 
@@ -196,15 +194,6 @@ class KubeSite(MirroredSite):
             said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
             return list(json.loads(said)["items"])
         return []
-
-    def _why_queued(self, job: Mapping[str, Any]) -> str:
-        if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
-            return ""
-        try:
-            found = self.kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
-        except BoxcarError:
-            return ""
-        return next(filter(None, map(kube_pods.why_queued, found)), "")
 
     # --- how a run is launched
 
