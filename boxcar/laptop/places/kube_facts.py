@@ -4,10 +4,12 @@ pod, and what claim, quotas, nodes and queue it has. Nothing is changed by the q
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere, OverQuota, Refused
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
@@ -58,21 +60,29 @@ def ask(
 ) -> KubeFacts:
     """`jobs`: of the queues that are to be started. One is tried for all: they ask for the same."""
     job = next(iter(jobs.values()), None)
-    claim = kubectl.find("persistentvolumeclaim", options.claim or "")
-    pod_refusal, over_quota = _pod_tried(kubectl, job) if job else ("", "")
-    queue, queue_problem = _queue(kubectl, options.kueue)
+    questions: dict[str, Callable[[], Any]] = {
+        "claim": lambda: _claim(kubectl, options.claim or ""),
+        "job_refusal": lambda: tried(kubectl, job) if job else "",
+        "pod": lambda: _pod_tried(kubectl, job) if job else ("", ""),
+        "quotas": lambda: _quotas(kubectl) if job else (),
+        "node_gpus": lambda: _node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
+        "queue": lambda: _queue(kubectl, options.kueue),
+    } | {words: functools.partial(may, kubectl, words) for words in NEEDED}
+    # Each is a program of its own, which may log in first.
+    answers = side_by_side.each(questions.values(), lambda question: question())
+    said = dict(zip(questions, answers, strict=True))
     return KubeFacts(
         version=version,
-        claim=claim,
-        claim_said=_said_of(kubectl, claim),
-        job_refusal=tried(kubectl, job) if job else "",
-        pod_refusal=pod_refusal,
-        over_quota=over_quota,
-        quotas=_quotas(kubectl) if job else (),
-        allowed={words: may(kubectl, words) for words in NEEDED},
-        node_gpus=_node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
-        queue=queue,
-        queue_problem=queue_problem,
+        claim=said["claim"][0],
+        claim_said=said["claim"][1],
+        job_refusal=said["job_refusal"],
+        pod_refusal=said["pod"][0],
+        over_quota=said["pod"][1],
+        quotas=said["quotas"],
+        allowed={words: said[words] for words in NEEDED},
+        node_gpus=said["node_gpus"],
+        queue=said["queue"][0],
+        queue_problem=said["queue"][1],
     )
 
 
@@ -112,6 +122,11 @@ def _pod_tried(kubectl: Kubectl, job: Object) -> tuple[str, str]:
     except Refused as error:
         return message_of(error).text, ""
     return "", ""
+
+
+def _claim(kubectl: Kubectl, name: str) -> tuple[Object | None, tuple[str, str]]:
+    claim = kubectl.find("persistentvolumeclaim", name)
+    return claim, _said_of(kubectl, claim)
 
 
 def _said_of(kubectl: Kubectl, claim: Object | None) -> tuple[str, str]:
