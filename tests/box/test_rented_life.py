@@ -96,6 +96,7 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         server.outbid(first["id"])
         hosts.halt("box-a")
         assert "orphan" in project.boxcar("orphans", env=env).err
+        assert "its deadline may have stopped it" in project.boxcar("status", env=env).err
 
         said = project.boxcar(
             "up", "--replace", "box-a", "--spot", "--max-price", "0.5", typed="y", env=env

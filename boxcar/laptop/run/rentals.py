@@ -6,14 +6,19 @@ the profile's.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project, box_prices
 from boxcar.laptop.providers import rented_record
+from boxcar.laptop.providers.known import PROVIDERS
 from boxcar.laptop.providers.rented_record import RentedBox
 from boxcar.laptop.run.run_cost import Rental
+from boxcar.shared.cell import duration
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
 from boxcar.shared.files.receipt import Teardown
+from boxcar.shared.sentence import Sentence, _
 
 
 def prices_of_boxes(project: Project) -> dict[str, str]:
@@ -47,6 +52,26 @@ def rentals_of_boxes(project: Project) -> dict[str, Rental]:
         off_rate = project.profile.meter.off_price if is_off else None
         found[box] = Rental(record.asked_at if record else None, ended_at, off_rate or "")
     return found
+
+
+def stopped_perhaps(project: Project, silent: Collection[str]) -> list[Sentence]:
+    """Of boxes that do not answer: those that a deadline may have stopped, whom it told only if a
+    chat or an agent was there.
+    """
+    rented = rented_boxes(project)
+    found = [one for box, one in rented.items() if box in silent and one.is_in_use and one.most_s]
+    return [
+        _(
+            "{box} does not answer; its deadline may have stopped it ({quiet} without progress, or "
+            "{most} after `up`). Its disk bills then. Look at {console}; if so, start it there, "
+            "and launch",
+            box=one.box,
+            quiet=duration.spell_duration(one.quiet_s),
+            most=duration.spell_duration(one.most_s),
+            console=PROVIDERS[one.provider].console,
+        )
+        for one in found
+    ]
 
 
 def _ended_at(teardown: Teardown | None, box: str) -> str | None:

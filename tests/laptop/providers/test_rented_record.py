@@ -19,6 +19,7 @@ from boxcar.laptop.providers.rented_record import (
     write_record,
 )
 from boxcar.laptop.providers.whose import open_orders
+from boxcar.laptop.run import rentals
 from boxcar.shared.files import codec
 
 SAMPLE = Path(__file__).parents[2] / "data" / "v1" / "laptop" / "rented.json"
@@ -33,6 +34,17 @@ def test_the_file_that_version_1_wrote_is_read_and_written_as_it_was():
     record = sample()
     assert (record.id, record.state, record.rate) == ("1001", "rented", 0.41)
     assert codec.to_document(record) == SAMPLE.read_bytes()
+
+
+def test_a_silent_box_with_a_deadline_may_have_been_stopped_by_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    project = SimpleNamespace(plan=SimpleNamespace(run="my-ablation"))
+    write_record(sample(quiet_s=21600, most_s=604800))
+    assert rentals.stopped_perhaps(project, ["another"]) == []
+    [text] = rentals.stopped_perhaps(project, ["box-a"])
+    assert text.startswith("box-a does not answer; its deadline may have stopped it (6h without")
+    write_record(sample())
+    assert rentals.stopped_perhaps(project, ["box-a"]) == [], "an older `up` asked for none"
 
 
 def test_a_field_of_a_newer_version_stays():
