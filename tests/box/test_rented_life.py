@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from forked_verb import QUICK_CLOCK
 from hosts import Hosts
 from rented import hurry, rent
@@ -161,3 +162,47 @@ def test_a_verified_run_is_stopped_by_the_provider_and_destroyed_later(
         assert server.boxes == {} and records(env)[0]["gone_at"]
         assert project.boxcar("orphans", env=env).code == 0
         assert server.wrong == []
+
+
+@pytest.mark.faults
+def test_boxes_without_a_key_of_their_own_are_ended_by_an_approval_that_covers_their_ids(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    hurry(hosts)
+    with stand_in("lambda") as server:
+        Market(hosts, server)
+        stranger, env = server.stranger(), settings(tmp_path, server)
+        project = rent(
+            hosts, tmp_path / "project", {"queue_1": ["configs/a.json recon 1"]},
+            profile={"extends": "lambda", "connection": {"user": "root"}},
+        )  # fmt: skip
+        path = project.root / "profiles" / "rented.yaml"
+        document = yaml.safe_load(path.read_text())
+        home = hosts.home("box-a")
+        document["storage"]["credentials"] = f"{home}/.boxcar/credentials-{{run}}.json"
+        path.write_text(yaml.safe_dump(document))
+
+        said = project.boxcar("up", "--hours", "2", typed="y", env=env)
+        assert "nothing stops a box by itself" in said.err, said
+        [record] = records(env)
+        project.launch(env=env).ended(0)
+        project.boxcar("watch", "--every", "1s", env=env).ended(0)
+        for verb in ("pull", "verify"):
+            project.boxcar(verb, env=env).ended(0)
+
+        said = project.boxcar("down", env=env).ended(1)
+        assert f"box-a (id {record['id']}) ends for good" in said.err
+        found = re.search(r"--approve (\w+)", said.err)
+        assert found and server.calls("end") == 0
+        # The record says another id by now: the approval was of the one that it named.
+        other = {**record, "id": stranger.id}
+        kept = Path(env["XDG_STATE_HOME"]) / "boxcar" / "rented" / f"{record['nonce']}.json"
+        true = kept.read_text()
+        kept.write_text(json.dumps(other))
+        project.boxcar("down", "--approve", found[1], env=env).ended(1)
+        kept.write_text(true)
+        assert server.calls("end") == 0 and project.credentials("box-a").exists()
+
+        said = project.boxcar("down", "--approve", found[1], env=env).ended(0)
+        assert "is gone, seen twice" in said.err and [*server.boxes] == [stranger.id]
+        assert records(env)[0]["gone_at"] and server.wrong == []
