@@ -32,9 +32,12 @@ def prices_of_boxes(project: Project) -> dict[str, str]:
 
 
 def rented_boxes(project: Project) -> dict[str, RentedBox]:
-    """The newest record of each of the run's boxes that was rented from here for it."""
+    """The record of each of the run's boxes that was rented from here for it: the newest, and one
+    that is live before one that is closed, whatever the clock said.
+    """
     records, _damaged = rented_record.read_records()
-    return {one.box: one for one in records if one.run == project.plan.run and one.id}
+    ours = [one for one in records if one.run == project.plan.run and one.id]
+    return {one.box: one for one in sorted(ours, key=lambda one: one.state != "closed")}
 
 
 def rentals_of_boxes(project: Project) -> dict[str, Rental]:

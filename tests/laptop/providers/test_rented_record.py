@@ -47,6 +47,16 @@ def test_a_silent_box_with_a_deadline_may_have_been_stopped_by_it(tmp_path, monk
     assert rentals.stopped_perhaps(project, ["box-a"]) == [], "an older `up` asked for none"
 
 
+def test_a_live_box_counts_before_one_that_is_gone_whatever_the_clock_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    project = SimpleNamespace(plan=SimpleNamespace(run="my-ablation"))
+    write_record(
+        sample(nonce="1" * 12, asked_at="2026-11-29T01:00:00Z", gone_at="2026-11-29T02:00Z")
+    )
+    write_record(sample(nonce="2" * 12, asked_at="2026-11-28T01:00:00Z", id="1002"))
+    assert rentals.rented_boxes(project)["box-a"].id == "1002"
+
+
 def test_a_field_of_a_newer_version_stays():
     data = SAMPLE.read_bytes().replace(b'"gpus": 1,', b'"gpus": 1, "later": [1],')
     record = codec.from_document(RentedBox, data, "x")
