@@ -45,6 +45,7 @@ from boxcar.shared.files.deadline_notice import DeadlineNotice
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.node_order import NodeOrder, NodeWord, read_order, read_word
 from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import (
@@ -88,6 +89,8 @@ DOCUMENTS: dict[str, Any] = {
     "start.json": AgentStart,
     "own-end.json": OwnEnd,
     "deadline-notice.json": DeadlineNotice,
+    "node-order.json": NodeOrder,
+    "node-word.json": NodeWord,
     "data-proof.json": DataProof,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
@@ -454,6 +457,15 @@ def test_a_deadline_that_is_near():
     found = codec.from_document(DeadlineNotice, path.read_bytes(), str(path))
     at, mark = "2026-11-29T03:12:44.000Z", "/root/boxcar/tiny/deadline"
     assert found == DeadlineNotice(at, False, 21600, 604800, mark)
+
+
+def test_what_the_pods_of_a_queue_say_to_each_other():
+    order = read_order(V1 / "node-order.json")
+    assert order and (order.id, order.nodes, order.beat) == ("fsdp_13b.2.5f0c91d2", 2, 311)
+    assert (order.state, order.argv[:3]) == ("go", ("python3", "-m", "torch.distributed.run"))
+    assert order.spec.endswith("/cells/fsdp_13b/spec-2.json")
+    word = read_word(V1 / "node-word.json")
+    assert word == NodeWord("9d2f6c0b7a11e834", order.id, "ended", 312, rc=1)
 
 
 def test_what_was_delivered():

@@ -96,6 +96,13 @@ def write_record(record: RentedBox) -> RentedBox:
     return record
 
 
+def write_log(record: RentedBox, text: str) -> Path:
+    """What the host said of this box, beside its record. Raises OSError."""
+    path = folder_of() / f"{record.nonce}.log"
+    atomic.write_whole(path, text.encode(), mode=0o600)
+    return path
+
+
 def note(record: RentedBox, *times: str, **facts: Any) -> RentedBox:
     """The record with these facts, and the present time in each field of `times`; written."""
     now = timestamp.utc_now()

@@ -179,7 +179,9 @@ def _in_turn(
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())
     order = replace(order, begin_until=spending.begin_until_of_launch(site, view))
-    members.drain_left(site, view)
+    if members.drain_left(site, view):
+        site.refresh()
+        view = look_at_run(site, timestamp.utc_now())
     if even_out.even_out(site, view, queues):
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())

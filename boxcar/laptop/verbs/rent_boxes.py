@@ -31,6 +31,7 @@ from boxcar.laptop.providers.rented_record import (
     RentedBox,
     live_records,
     read_records,
+    write_log,
     write_record,
 )
 from boxcar.laptop.providers.ssh_config import write_ssh_config
@@ -211,6 +212,18 @@ def _end_again(provider: Provider, record: RentedBox, because: str) -> None:
     now = next((one for one in read_records()[0] if one.nonce == record.nonce), record)
     others = [one.id for one in live_records(read_records()[0]) if one.id and one.id != now.id]
     show.say(_("{box}: {because}. It is ended again", box=now.box, because=because))
+    _keep_log(provider, now)
     with show.waiting(_("ending {id}, and looking until it is gone", id=now.id)):
         end_unused(provider, now, because, others, show.say)
     show.say(_("{box}: {id} is gone, seen twice", box=now.box, id=now.id))
+
+
+def _keep_log(provider: Provider, record: RentedBox) -> None:
+    """What the host said while the box started: it goes with the box. Nothing waits for it long."""
+    try:
+        with show.waiting(_("fetching the log of its start")):
+            text = provider.read_log(record.id)
+        if text:
+            show.say(_("the log of its start: {file}", file=write_log(record, text)))
+    except (BoxcarError, OSError) as error:
+        show.say(_("the log of its start cannot be had: {why}", why=words_of(error)))

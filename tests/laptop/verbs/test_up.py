@@ -7,7 +7,7 @@ import re
 import shutil
 
 import pytest
-from stand_in_providers import KEY, KEYS, LOOKS_ONLY, OTHERS, SECRET
+from stand_in_providers import KEY, KEYS, LOG_LINE, LOOKS_ONLY, OTHERS, SECRET
 
 
 def test_offers_spend_nothing_and_say_what_fits(renter):
@@ -125,6 +125,20 @@ def test_a_box_that_never_boots_is_ended_and_seen_gone(renter):
     assert said.code != 0 and renter.server.boxes == {}
     assert "did not come up" in said.err and "is gone, seen twice" in said.err
     assert all(one["gone_at"] for one in renter.records())
+    logs = [
+        path.read_text() for path in (renter.home / "state" / "boxcar" / "rented").glob("*.log")
+    ]
+    if renter.server.name == "lambda":
+        assert logs == [], "Lambda has none"
+    else:
+        assert len(logs) == len(renter.records()) and all(LOG_LINE in text for text in logs)
+
+
+def test_a_log_that_cannot_be_had_holds_up_no_end(renter):
+    renter.server.boots = -1
+    renter.server.fault("log", *["before 500"] * 9)
+    said = renter.up("--boxes", "1")
+    assert renter.server.boxes == {} and "is gone, seen twice" in said.err
 
 
 def test_a_host_that_says_that_it_cannot_is_left_early_and_its_machine_blocked(renter):
