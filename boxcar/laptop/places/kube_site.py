@@ -25,7 +25,7 @@ from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_rules
+from boxcar.laptop.places import kube_ends, kube_facts, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -48,6 +48,8 @@ from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
+# What Kueue makes of a Job, and the label by which it is found.
+_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _LOOK_EVERY_S = 1.0
 
 
@@ -160,7 +162,9 @@ class KubeSite(MirroredSite):
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def _refusal(self, job: Mapping[str, Any]) -> str:
-        """Why no pod was made for it: only an event says so."""
+        """Why no pod was made for it: only an event says so, or Kueue's own object."""
+        if kube_pods.is_suspended(job):
+            return self._why_queued(job)
         about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
         try:
             said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
@@ -168,6 +172,15 @@ class KubeSite(MirroredSite):
             return ""
         found = json.loads(said)["items"]
         return str(found[-1]["message"]) if found else ""
+
+    def _why_queued(self, job: Mapping[str, Any]) -> str:
+        if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
+            return ""
+        try:
+            found = self.kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
+        except BoxcarError:
+            return ""
+        return next(filter(None, map(kube_pods.why_queued, found)), "")
 
     # --- how a run is launched
 
@@ -182,19 +195,13 @@ class KubeSite(MirroredSite):
         """What the cluster says of what is asked for, before it is asked for."""
         self._check_options()
         version = self.kubectl.server_version()
-        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
-        tried = {}
-        for queue in self.plan.queues:
-            tried[queue] = kube_rules.tried(self.kubectl, self._job(queue, "0" * 64, (), version))
-        may = {words: kube_rules.may(self.kubectl, words) for words in kube_rules.NEEDED}
-        rows = kube_rules.judge(
-            self.plan,
-            self.options,
-            version=version,
-            claim=claim,
-            refusals=tried,
-            allowed=may,
-        )
+        begun = {
+            job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
+        }
+        made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
+        jobs = {queue: job for queue, job in made.items() if job["metadata"]["name"] not in begun}
+        facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
+        rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
         return rows if is_refused else [*rows, self._row_of_image()]
 
