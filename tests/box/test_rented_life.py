@@ -15,10 +15,11 @@ import pytest
 import yaml
 from forked_verb import QUICK_CLOCK
 from hosts import Hosts
-from rented import hurry, rent
+from rented import Rented, hurry, rent
 from stand_in_providers import KEY, Box, environment, stand_in
 from waiting import until
 
+from boxcar.shared import timestamp
 from boxcar.shared.disk import lock
 
 # Which real host stands behind the first, the second box that is rented.
@@ -58,6 +59,17 @@ def records(env: Mapping[str, str]) -> list[dict[str, Any]]:
     folder = Path(env["XDG_STATE_HOME"]) / "boxcar" / "rented"
     found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
     return sorted(found, key=lambda one: one["asked_at"])
+
+
+def by_hand(project: Rented, new: Mapping[str, Any]) -> float:
+    """From the first word of each agent to its last: 0.5 an hour on the first box, 0.8 after."""
+    spans: list[list[float]] = []
+    for event in project.events("queue_1"):
+        at_s = timestamp.parse_utc(event["at"]).timestamp()
+        if event["type"] == "agent.started":
+            spans.append([0.5 if event["at"] < new["asked_at"] else 0.8, at_s, at_s])
+        spans[-1][2] = at_s
+    return sum(rate * (end_s - begin_s) / 3600 for rate, begin_s, end_s in spans)
 
 
 @pytest.mark.faults
@@ -100,7 +112,7 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         assert "its deadline may have stopped it" in project.boxcar("status", env=env).err
 
         said = project.boxcar(
-            "up", "--replace", "box-a", "--spot", "--max-price", "0.5", typed="y", env=env
+            "up", "--replace", "box-a", "--spot", "--max-price", "0.8", typed="y", env=env
         )
         assert "keeps its disk" in said.err and "box-a is up" in said.err, said
         assert "CONTAINER_API_KEY is not set" in said.err, "nothing stops this one"
@@ -115,6 +127,9 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         assert re.match(r"start [12]\n", started), "the cell goes on from its live checkpoint"
         for verb in ("pull", "verify"):
             project.boxcar(verb, env=env).ended(0)
+
+        found = project.boxcar("cost", "--json", env=env).document
+        assert found["so_far"]["USD"] == pytest.approx(by_hand(project, new), rel=0.01)
 
         said = project.boxcar("down", typed=f"tiny\n{new['id']}\n{new['id']}\n", env=env).ended(0)
         assert "is gone, seen twice" in said.err

@@ -6,14 +6,15 @@ the profile's.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Iterator
 
 from boxcar.laptop.common import units
 from boxcar.laptop.project.project import Project, box_prices
 from boxcar.laptop.providers import rented_record
 from boxcar.laptop.providers.known import PROVIDERS
 from boxcar.laptop.providers.rented_record import RentedBox
-from boxcar.laptop.run.run_cost import Rental
+from boxcar.laptop.run.run_cost import Rental, Replaced
 from boxcar.shared.cell import duration
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import receipt
@@ -53,8 +54,24 @@ def rentals_of_boxes(project: Project) -> dict[str, Rental]:
         ended_at = _ended_at(teardown, box) or (record.gone_at if record else None)
         is_off = bool(ended_at) and (_is_off(project) or _is_stopped(teardown, box))
         off_rate = project.profile.meter.off_price if is_off else None
-        found[box] = Rental(record.asked_at if record else None, ended_at, off_rate or "")
+        begun_at, before = record.asked_at if record else None, tuple(_replaced(project, box))
+        found[box] = Rental(begun_at, ended_at, off_rate or "", before)
     return found
+
+
+def _replaced(project: Project, box: str) -> Iterator[Replaced]:
+    """What stood under this alias before, by `up --replace`; oldest first."""
+    records, _damaged = rented_record.read_records()
+    under = [one for one in records if (one.run, one.box) == (project.plan.run, box) and one.id]
+    for one, after in itertools.pairwise(under):
+        if not one.replaced_at:
+            continue
+        said = {box: units.price_text(one.rate, one.currency)} if one.rate is not None else {}
+        off_rate = project.profile.meter.off_price if one.stopped_at and not one.gone_at else None
+        ended_at = one.stopped_at or one.gone_at or one.replaced_at
+        rental = Rental(one.asked_at, ended_at, off_rate or "")
+        if price := box_prices(project, said).get(box):
+            yield Replaced(one.id, price, after.asked_at, rental)
 
 
 def stopped_perhaps(project: Project, silent: Collection[str]) -> list[Sentence]:
