@@ -53,6 +53,8 @@ from boxcar.shared.wire.question import A, Question
 CREATED = "kubectl"
 # What Kueue makes of a Job, and the label by which it is found.
 _WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
+# A controller sees the end of a pod within a second or two.
+FINISHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 1.0
 
 
@@ -259,7 +261,7 @@ class KubeSite(MirroredSite):
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
         name = kube_objects.job_name(self._owner, queue)
-        there = self._of_run("jobs,secrets", queue)
+        there = self._settled(queue)
         if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
         # With its secret, which would go a moment later, and be that of the new Job then. One that
@@ -283,6 +285,17 @@ class KubeSite(MirroredSite):
             patch = json.dumps(kube_objects.owned_by(job))
             self.kubectl.run("patch", "secret", name, "--type=merge", "-p", patch)
         return CREATED
+
+    def _settled(self, queue: str) -> list[dict[str, Any]]:
+        """Its Jobs and secrets, once a Job whose agent has just ended is called so."""
+        until = time.monotonic() + FINISHED_WITHIN_S
+        while True:
+            there = self._of_run("jobs,pods,secrets", queue)
+            pods = [one for one in there if one["kind"] == "Pod"]
+            is_ending = any(map(kube_pods.is_at_work, there)) and kube_pods.will_finish(pods)
+            if not is_ending or time.monotonic() > until:
+                return [one for one in there if one["kind"] != "Pod"]
+            time.sleep(_LOOK_EVERY_S)
 
     def _job(
         self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]

@@ -29,7 +29,7 @@ POLICY_SINCE = (1, 26)
 REPLACEMENT_SINCE = (1, 29)
 # The agent's own counters decide; this one only ends what they would try for ever.
 _TRIES = 1000
-_NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
+NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
 _LONGEST_NAME = 52
 _TIER, _MEMORY, _SECRETS = "tier", "shm", "secrets"
 # Process 1 hears SIGTERM only where it says so, and takes in what the agent leaves behind.
@@ -135,7 +135,7 @@ def job(
     `begin` what run_queue.sh gets behind the queue; `grace_s` what a cell needs to save itself.
     """
     name = job_name(owner, queue)
-    ends = "" if version >= POLICY_SINCE else " ".join(map(str, _NOT_AGAIN))
+    ends = "" if version >= POLICY_SINCE else " ".join(map(str, NOT_AGAIN))
     limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
     for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
         limits |= {resource: value} if value else {}
@@ -197,7 +197,7 @@ def _rules() -> list[Object]:
             "onExitCodes": {
                 "containerName": "agent",
                 "operator": "In",
-                "values": sorted(_NOT_AGAIN),
+                "values": sorted(NOT_AGAIN),
             },
             "onPodConditions": [],
         },
