@@ -109,6 +109,10 @@ def test_what_the_agent_could_not_say_stands_in_the_queues_condition() -> None:
     session = Session("2026-11-29T09:30:00.000Z", 7, "r", "a", 0)
     silent = QueueView("q", "a", state=State(session=session), ends=ends)
     assert condition_of(silent, OURS).sentence.endswith("; its last pod ended: Evicted (low)")
+    again = QueueView("q", "a", state=State(session=session), is_alive=True, ends=ends)
+    assert condition_of(again, "2026-11-29T09:40:00.000Z").sentence == (
+        "its agent is starting up or shutting down; its last pod ended: Evicted (low)"
+    )
     later = Session("2026-11-29T09:32:00.000Z", 7, "r", "a", 0)
     begun = QueueView("q", "a", state=State(session=later), ends=ends)
     assert "Evicted" not in condition_of(begun, OURS).sentence
