@@ -20,7 +20,6 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
-from boxcar.laptop.hosts.connection import TRIES
 from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
@@ -35,7 +34,7 @@ from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.run import kube_pods
-from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
+from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import (
     BoxcarError,
@@ -47,7 +46,6 @@ from boxcar.shared.errors import (
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
-from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
@@ -400,24 +398,16 @@ class KubeSite(MirroredSite):
 
     # --- inside
 
-    def ask(
-        self,
-        box: str,
-        question: Question[A],
-        *,
-        timeout_s: float = ASK_TIMEOUT_S,
-        tries: int = TRIES,
-    ) -> A:
-        """Once more where the exec was cut, or another pod answers now: pods come and go."""
-        asked = self._hand(box)
-        try:
-            return super().ask(box, question, timeout_s=timeout_s, tries=tries)
-        except Unreachable as error:
-            time.sleep(_LOOK_EVERY_S)
-            self._look_at_cluster()
-            if tries == 1 or (self._hand(box) is asked and not isinstance(error, LinkCut)):
-                raise
-        return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
+        super()._report(box, is_reader=is_reader)
+        before, why = self._own_pod(box), self._silent.get(box)
+        if not isinstance(why, Unreachable):
+            return
+        time.sleep(_LOOK_EVERY_S)
+        self._look_at_cluster()
+        if isinstance(why, LinkCut) or self._own_pod(box) != before:
+            super()._report(box, is_reader=is_reader)
 
     def _look_at_cluster(self) -> None:
         try:
