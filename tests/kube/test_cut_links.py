@@ -17,7 +17,7 @@ from tiny_project import TRAIN
 from waiting import until
 
 ONE = {"a": ["configs/one.json t"]}
-RSYNC = "rsync --server"
+RSYNC = "--server"
 LARGE = '\n(out / "model.json").write_text(json.dumps({"weights": [0.5] * 400_000}))\n'
 
 
