@@ -179,7 +179,9 @@ def test_an_image_that_cannot_serve_starts_no_job(
 
 
 @pytest.mark.faults
-def test_a_helper_pod_that_ended_or_is_on_a_lost_node_is_made_anew(tmp_path: Path) -> None:
+def test_a_helper_pod_that_ended_or_is_lost_or_of_another_image_is_made_anew(
+    tmp_path: Path,
+) -> None:
     with kube_cluster(tmp_path / "k") as kube:
         project = on_kube(tmp_path, kube, ONE)
         project.boxcar("status").ended(0)
@@ -194,8 +196,13 @@ def test_a_helper_pod_that_ended_or_is_on_a_lost_node_is_made_anew(tmp_path: Pat
         (third,) = kube.all("pods")
         assert "does not answer" not in said.err, said
         assert third["spec"]["nodeName"] != second["spec"]["nodeName"]
-        uids = {pod["metadata"]["uid"] for pod in (first, second, third)}
-        assert len(uids) == 3
+        profile = project.root / "profiles" / "lab.yaml"
+        profile.write_text(profile.read_text().replace("python@", "another@"))
+        project.boxcar("status").ended(0)
+        (fourth,) = kube.all("pods")
+        assert fourth["spec"]["containers"][0]["image"].startswith("another@")
+        uids = {pod["metadata"]["uid"] for pod in (first, second, third, fourth)}
+        assert len(uids) == 4
 
 
 @pytest.mark.parametrize(
