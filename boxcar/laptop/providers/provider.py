@@ -191,7 +191,7 @@ class Provider(ABC):
 
     @abstractmethod
     def create(self, order: Order) -> str:
-        """Rent it: one call, never repeated. Returns its id. Raises Refused, Unclear."""
+        """Rent it: one call, never repeated. Returns its id, never ''. Raises Refused, Unclear."""
 
     @abstractmethod
     def list_boxes(self) -> list[Listed]:
