@@ -15,7 +15,6 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy
 from boxcar.shared.disk.mounts import disk_room
-from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -100,14 +99,9 @@ def install(store: DataPaths, question: data_asks.InstallData) -> bool:
         raise DamagedError(
             _("data: what arrived differs: {told}. Send it again", told=told), Command("push")
         )
-    data_proof.write_proof(folder, question.digest, question.files)
-    for file in question.files:  # a slip of a script must not change what others read
-        paths.inside(folder / DATA_FILES, file.path).chmod(0o444)
-    _sync(folder)
     if target.exists():  # damaged, and sent anew
         _remove(target)
-    folder.rename(target)
-    atomic.sync_folder(target.parent)
+    data_proof.give_name(folder, target, question.files)
     return True
 
 
@@ -160,14 +154,6 @@ def _files(folder: Path, *, with_links: bool = False) -> Iterator[Path]:
 
 def _there(folder: Path) -> Path:
     return next(one for one in (folder, *folder.parents) if one.is_dir())
-
-
-def _sync(folder: Path) -> None:
-    found = [path for path in folder.rglob("*") if not path.is_symlink()]
-    files = [path for path in found if path.is_file()]
-    folders = [path for path in (*found, folder) if path.is_dir()]
-    with TreeSync(folder) as sync:
-        sync.make_durable(files, folders, sum(path.stat().st_size for path in files))
 
 
 def _remove(path: Path) -> None:

@@ -42,6 +42,7 @@ from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.data_proof import DataProof
 from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.fetched_data import FetchedData
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.own_end import OwnEnd, read_own_end
@@ -87,6 +88,7 @@ DOCUMENTS: dict[str, Any] = {
     "start.json": AgentStart,
     "own-end.json": OwnEnd,
     "data-proof.json": DataProof,
+    "fetched-data.json": FetchedData,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,

@@ -31,7 +31,7 @@ _SLOW_BYTES_PER_S = 10e6
 
 def read_before(project: Project) -> None:
     """Read the data once, and say how far that is: the release is named by it, too."""
-    if not project.job.data:
+    if not data_of_job.folders_of(project.job):
         return
     listed = data_of_job.list_data(project.root, project.job)
     with show.progress(_("reading the data")) as bar:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from apart import apart
 from tiny_project import TinyProject, make_project
+from web_server import web_server
 
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.release.data_files import read_data
+from boxcar.laptop.tryout.stage import prepare
 from boxcar.laptop.verbs.audit import audit
 from boxcar.laptop.verbs.data import data
 from boxcar.laptop.verbs.plan import plan
@@ -176,3 +179,59 @@ def test_no_room_names_what_to_type(tiny: TinyProject, monkeypatch: pytest.Monke
     with pytest.raises(NoRoomError):
         data_folders.prepare(store_of_box, PrepareData(True, "0a" * 32, (9_000_000,)))
     assert not store_of_box.root.exists()
+
+
+# --- from a URL
+
+
+def with_url(tiny: TinyProject, said: str, more: str = "") -> Project:
+    job = tiny.root / "job.yaml"
+    job.write_text(job.read_text().replace("data: {cifar: ./sets/cifar}", f"data: {said}\n{more}"))
+    return opened(tiny)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("{pde: https://h/a.h5}", "a URL is written as data: {pde: {url: "),
+        ("{pde: {url: /sets/a}}", "expected a URL"),
+        ("{pde: {url: 'file:///sets/a'}}", "a folder of this machine is written"),
+        ("{pde: {url: 'https://me:pw@h/a.h5'}}", "holds a user or password"),
+        ("{pde: {url: 'https://h/a.h5?X-Amz-Signature=abc'}}", "holds a signature or key"),
+        ("{pde: {url: https://h/a.h5, sha256: abc}}", "is no sha256"),
+        ("{pde: {url: https://h/a.h5, token: HF_TOKEN}}", "does not stand in secrets"),
+        ("{pde: {sha256: abc}}", "expected a folder of this machine"),
+        ("{pde: {folder: ./sets/cifar}}", "expected a folder of this machine"),
+        ("{pde: {url: https://h/a.h5, unpak: yes}}", "did you mean 'unpack'"),
+    ],
+)
+def test_a_url_that_cannot_be_fetched_is_one_sentence(
+    tiny: TinyProject, said: str, why: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        with_url(tiny, said)
+    assert why in str(raised.value) and "pw@" not in str(raised.value)
+    assert "abc" not in str(raised.value) or "sha256" in said
+
+
+def test_a_plan_says_what_each_box_fetches_and_asks_nobody(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = with_url(tiny, "{pde: {url: https://nowhere.invalid/x/burgers.h5}}")
+    assert plan(project) == 0
+    said = capsys.readouterr().out
+    assert "pde/burgers.h5: from https://nowhere.invalid/x/burgers.h5, fetched by each box" in said
+    assert plan(project, as_json=True) == 0
+    push(project)
+    assert project.plan.data_urls[0].name == "pde" and not project.plan.data
+
+
+def test_smoke_fetches_it_once_to_this_machine(tiny: TinyProject) -> None:
+    with web_server() as web:
+        web.files["burgers.h5"] = os.urandom(100_000)
+        project = with_url(tiny, f"{{pde: {{url: '{web.url('ranges/burgers.h5')}'}}}}")
+        for _ in range(2):
+            with prepare(project, sys.executable) as stage:
+                linked = Path(stage.data, "pde", "burgers.h5").read_bytes()
+            assert linked == web.files["burgers.h5"]
+        assert web.sent_bytes < 110_000
