@@ -2,6 +2,7 @@
 
 agent    run one queue to its end
 attempt  run one attempt at one cell, as SPEC says it (what run_one.sh becomes)
+follow   start what an attempt over several pods has to run in this one
 deliver  send the webhooks that a queue's agent could not deliver any more
 linger   the same in the background, for a day at most; an agent leaves it behind
 answer   answer one question of the laptop: JSON on stdin, one marked line on stdout
@@ -73,6 +74,18 @@ def _attempt(words: argparse.Namespace) -> int:
     from onbox.attempt import attempt
 
     return attempt.main(words.spec)
+
+
+def _follow(words: argparse.Namespace) -> int:
+    from boxcar.shared.environment import POD_INDEX
+    from boxcar.shared.files import release
+    from onbox.attempt import stage
+    from onbox.machine import place
+    from onbox.nodes import follower
+
+    found = stage.check_release(words.release)
+    where = place.of_queue(release.read_plan(words.release), words.release, found, words.queue)
+    return follower.run(where.scratch, int(os.environ.get(POD_INDEX) or 0) + 1)
 
 
 def _deliver(words: argparse.Namespace) -> int:
@@ -174,6 +187,12 @@ def _parser() -> argparse.ArgumentParser:
     attempt = verbs.add_parser("attempt", help="run one attempt at one cell")
     attempt.add_argument("spec", metavar="SPEC", type=Path, help="as the agent wrote it: what runs")
     attempt.set_defaults(verb=_attempt)
+    follow = verbs.add_parser(
+        "follow", help="run what an attempt over several pods has in this one"
+    )
+    follow.add_argument("--release", type=_folder, required=True)
+    follow.add_argument("--queue", required=True)
+    follow.set_defaults(verb=_follow)
     send = verbs.add_parser("deliver", help="send the webhooks that are still due")
     send.add_argument("--release", type=_folder, required=True)
     send.add_argument("--queue", required=True)

@@ -22,6 +22,7 @@ from boxcar.shared.record import dataclass
 from boxcar.shared.state import Session
 from boxcar.shared.wire.run_asks import RUNNING
 from onbox.answers import start
+from onbox.machine import deadline_mark
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,12 @@ def decide(
 
 
 def resume(data_dir: Path) -> Iterator[str]:
-    """Go through what was started here; one sentence for each queue. Raises nothing."""
+    """Go through what was started here; one sentence for each queue, and for the
+    deadline of a rented box. Raises nothing.
+    """
     for scratch in paths.scratches(data_dir):
+        if told := deadline_mark.lay_again(scratch):
+            yield f"{scratch.run}: {told}"
         for queue in scratch.started():
             try:
                 told = _resume(scratch, queue)

@@ -3,7 +3,7 @@
 The box stops, by the reversible verb and its own key, when nothing has moved there for `quiet_s`,
 or when it is `most_s` old. Only progress moves the first one on: a cell of any run here that writes
 into its log or its results. It never destroys. Time is that of the running machine, which no wrong
-clock moves. A person calls it off by removing the file that it holds.
+clock moves. A person calls it off by removing the file that it holds, until the next `launch`.
 
 All that the end needs is loaded at once: the program that this was started from may be replaced.
 """

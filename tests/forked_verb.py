@@ -11,9 +11,12 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import door
 import forked_answer
@@ -24,7 +27,8 @@ MOUNTS_OF = "FORKED_IN_MOUNTS_OF"
 # Its word for the two interpreters that are `auto` for a local box: see quick_python.here and
 # forked_check.python, which are made where they are removed as well.
 QUICK_BOXES = "FORKED_WITH_QUICK_BOXES"
-# Its word for `up` without an ssh, with waits that take no time and without the audit at its end.
+# Its word for `up` without an ssh, whose boxes are folders, with waits that take no time, and
+# without the audit at its end.
 QUICK_RENTING = "FORKED_WITH_QUICK_RENTING"
 # Its word for waits on a provider that take no time.
 QUICK_CLOCK = "FORKED_WITH_QUICK_CLOCK"
@@ -89,7 +93,39 @@ def _use_quick_renting() -> None:
     verbs = "boxcar.laptop.verbs"
     importlib.import_module(f"{verbs}.rent_boxes")._answers = lambda *given: True  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").audit = lambda *given: 0  # type: ignore[attr-defined]
-    importlib.import_module(f"{verbs}.up").lay_deadlines = lambda *given: None  # type: ignore[attr-defined]
+    importlib.import_module(f"{verbs}.up").open_site = _quick_site  # type: ignore[attr-defined]
+    end_itself = importlib.import_module("onbox.machine.end_itself")
+    own = [name for each in end_itself.OWN.values() for name in (each.id, each.key)]
+    end_itself.first_environment = lambda: dict.fromkeys(own, "its own")  # type: ignore[attr-defined]
+    end_itself.start_child = _keep_start  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _quick_site(project: Any, say: Any) -> Iterator[SimpleNamespace]:
+    """Whose boxes are folders beside the records, and answer as a box does."""
+    yield SimpleNamespace(project=project, ask=partial(_ask_folder, project))
+
+
+def _ask_folder(project: Any, box: str, question: Any) -> Any:
+    records = importlib.import_module("boxcar.laptop.providers.rented_record")
+    record = records.record_of_alias(project.root, box)
+    folder = records.folder_of().parent / "boxes" / record.id
+    where = importlib.import_module("boxcar.shared.wire.question").RunOnBox
+    answer = importlib.import_module("onbox.answers.end").answer
+    return answer(question, where(project.plan.run, str(folder), str(folder)))
+
+
+_WAITING: list[int | None] = []
+
+
+def _keep_start(words: list[str], environ: Mapping[str, str]) -> None:
+    """Of the process that would wait there, that it was started; until this ends it holds its
+    file.
+    """
+    lock = importlib.import_module("boxcar.shared.disk.lock")
+    _WAITING.append(lock.hold(Path(words[1])))
+    with Path(f"{words[1]}.started").open("a") as file:
+        file.write(" ".join(words) + "\n")
 
 
 def _enter_mounts(pid: int) -> None:

@@ -38,6 +38,7 @@ LOOKS_ONLY = "key-that-only-looks-77aa"
 # Of an account that has never had a box here.
 OTHERS = "key-of-another-account-31bd"
 SECRET = "a-secret-of-somebody-else"
+LOG_LINE = "docker: manifest for the image not found"
 _TYPES: dict[str, Any] = {
     "string": str, "integer": int, "number": (int, float), "boolean": bool, "object": dict,
     "array": list, "any": object,
@@ -96,6 +97,7 @@ class StandIn:
         self.credit = 25.0
         self.address = ("127.0.0.1", 22)
         self.bad_words = ""
+        self.log_looks = 0
         # Told of each box that is rented, such as to start a real one behind it.
         self.on_create: Callable[[Box], None] = lambda box: None
         self._faults: dict[str, list[str]] = defaultdict(list)
@@ -202,6 +204,8 @@ class StandIn:
         """Status, headers, body; None cuts the line."""
         with self.lock:
             parts = urlsplit(target)
+            if parts.path.startswith("/log/"):  # of a store beside it, which knows no keys
+                return self._log(headers)
             query = dict(parse_qsl(parts.query))
             body = json.loads(data) if data else None
             call, ids = self._match(method, parts.path, body)
@@ -213,6 +217,14 @@ class StandIn:
             self._hold(call, query, body)
             kind = self._faults[call].pop(0) if self._faults[call] else ""
             return self._with_fault(kind, call, (ids, query, body), key)
+
+    def _log(self, headers: Mapping[str, str]) -> tuple[int, dict[str, str], bytes]:
+        """There at the second look only."""
+        self.wrong += ["the key was sent to the store"] * ("Authorization" in headers)
+        self.log_looks += 1
+        if self.log_looks < 2:
+            return 404, {}, b""
+        return 200, {"Content-Type": "text/plain"}, f"{LOG_LINE}\n".encode()
 
     def _with_fault(
         self, kind: str, call: str, given: tuple[Any, Any, Any], key: str
@@ -294,6 +306,8 @@ class VastStandIn(StandIn):
         if call == "read":
             box = self.look(ids["id"], key)
             return 200, {"instances": self._spelled(box) if box else None}
+        if call == "log":
+            return 200, {"success": True, "result_url": f"{self.base}/log/{ids['id']}"}
         if call in ("end", "stop", "key"):
             return self._change(call, ids["id"], body, kind)
         return 200, {"id": 9, "balance": self.credit, "credit": self.credit, "api_key": SECRET}
@@ -415,6 +429,9 @@ class RunPodStandIn(StandIn):
             return 204, None
         if call == "stop" and kind != "nothing":
             box.state = "EXITED"
+        if call == "log":
+            event = {"ts": "2026-11-01T12:02:03Z", "source": "system", "line": LOG_LINE}
+            return 200, f"id: 1\ndata: {json.dumps(event)}\n\n"
         return 200, self._spelled(box)
 
     def _create(self, body: Any, kind: str) -> tuple[int, Any]:
@@ -563,6 +580,8 @@ def environment(server: StandIn, key: str = KEY) -> dict[str, str]:
 def _json(
     status: int, document: Any, headers: Mapping[str, str] = {}
 ) -> tuple[int, dict[str, str], bytes]:
+    if isinstance(document, str):
+        return status, {"Content-Type": "text/event-stream", **headers}, document.encode()
     data = b"" if document is None else json.dumps(document).encode()
     return status, {"Content-Type": "application/json", **headers}, data
 

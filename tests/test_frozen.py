@@ -57,7 +57,7 @@ VERBS = {
     "check-profiles": "json",
     "skill": "",
 }
-ONBOX = {"agent", "attempt", "deliver", "answer", "resume", "gpus"}
+ONBOX = {"agent", "attempt", "deliver", "follow", "answer", "resume", "gpus"}
 # What run_queue.sh, people's scripts and their shells say and read.
 VARIABLES = {
     "BOXCAR_AGENT_PYTHON",
@@ -66,6 +66,7 @@ VARIABLES = {
     "BOXCAR_CREDENTIALS",
     "BOXCAR_DATA_DIR",
     "BOXCAR_DEBUG_HANGS",
+    "BOXCAR_FOLLOWS",
     "BOXCAR_ONE_CELL",
     "BOXCAR_OUT",
     "BOXCAR_PROFILE",

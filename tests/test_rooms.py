@@ -35,7 +35,7 @@ LEVELS = {
     "onbox": (
         ("machine",),
         ("result",),
-        ("attempt", "webhooks", "slurm"),
+        ("attempt", "nodes", "webhooks", "slurm"),
         ("judging",),
         ("queue",),
         ("checkpoint",),

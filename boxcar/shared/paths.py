@@ -298,6 +298,23 @@ class ScratchPaths:
     def done(self, cell: str, attempt: int) -> Path:
         return self.cell(cell) / f"done-{attempt}.json"
 
+    @property
+    def nodes(self) -> Path:
+        """Where the pods of a queue speak to each other."""
+        return self.root / "nodes"
+
+    @property
+    def node_order(self) -> Path:
+        return self.nodes / "order.json"
+
+    def node_word(self, node: int) -> Path:
+        """Of the pod of that number; the agent's is 0 and says nothing."""
+        return self.nodes / f"node-{node}.json"
+
+    def node_log(self, cell: str, attempt: int, node: int) -> Path:
+        """What the ranks of another pod print, before it is in the cell's log."""
+        return self.cell(cell) / f"node-{node}-{attempt}.log"
+
 
 @dataclass(frozen=True)
 class DataPaths:

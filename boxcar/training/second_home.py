@@ -22,10 +22,20 @@ import time
 import uuid
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
+from urllib.parse import urlsplit
 
 CHUNK_BYTES = 4 * 1024 * 1024
 NICE = 19
 SAY_EVERY_S = 1.0
+# Alibaba OSS, Tencent COS, Volcengine TOS and Huawei OBS take a bucket in the host's name only.
+# botocore puts it into the path for every endpoint but Amazon's.
+_BUCKET_IN_HOST = (
+    ".aliyuncs.com",
+    ".myqcloud.com",
+    ".volces.com",
+    ".bytepluses.com",
+    ".myhuaweicloud.com",
+)
 
 
 class ProblemError(Exception):
@@ -202,11 +212,30 @@ def _inside(request: dict[str, Any], file: dict[str, Any]) -> Path:
     return Path(request["folder"], file["path"])
 
 
+def store_options(url: str) -> dict[str, Any]:
+    """What fsspec has to be told of the store at this URL, where a person has not (FSSPEC_S3).
+
+    Example: with AWS_ENDPOINT_URL=https://s3.oss-cn-hangzhou.aliyuncs.com it is
+    {"config_kwargs": {"s3": {"addressing_style": "virtual"}}}.
+    """
+    from fsspec.config import conf
+
+    if not url.startswith(("s3://", "s3a://")) or "config_kwargs" in conf.get("s3", {}):
+        return {}
+    variables = (os.environ.get(name) for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"))
+    endpoint = next(filter(None, (conf.get("s3", {}).get("endpoint_url"), *variables)), "")
+    if not (urlsplit(endpoint).hostname or "").endswith(_BUCKET_IN_HOST):
+        return {}
+    return {"config_kwargs": {"s3": {"addressing_style": "virtual"}}}
+
+
 def _open(url: str) -> tuple[Any, str]:
     try:
         import fsspec
 
-        fs, root = fsspec.core.url_to_fs(url, skip_instance_cache=True, use_listings_cache=False)
+        fs, root = fsspec.core.url_to_fs(
+            url, skip_instance_cache=True, use_listings_cache=False, **store_options(url)
+        )
     except ImportError as error:
         _refuse_without(error)
     except ValueError as error:

@@ -22,7 +22,7 @@ from boxcar.shared.wire import box_asks
 from boxcar.shared.wire.box_asks import AtWork, DeadlineKept, EndsItself, KeepDeadline
 from boxcar.shared.wire.question import RunOnBox
 from onbox.answers import credentials_in, others
-from onbox.machine import end_itself
+from onbox.machine import deadline_mark, end_itself
 from onbox.machine.end_itself import OWN, Own
 
 # Whoever only looks whether a lock is held has it for an instant.
@@ -34,9 +34,12 @@ _DEAD_AFTER_S = 90.0
 def answer(
     question: box_asks.End | box_asks.EndItself | KeepDeadline, run: RunOnBox
 ) -> box_asks.Ended | EndsItself | DeadlineKept:
-    """See `_end`, `_end_itself` and `_keep_deadline`."""
+    """See `_end`, `_end_itself` and `machine/deadline_mark.py`."""
     if isinstance(question, KeepDeadline):
-        return _keep_deadline(question, run)
+        problem = deadline_mark.lay(
+            run.scratch, question.provider, question.quiet_s, question.most_s
+        )
+        return DeadlineKept(problem)
     if isinstance(question, box_asks.EndItself):
         return _end_itself(question, run)
     return _end(question, run)
@@ -88,25 +91,6 @@ def _end_itself(question: box_asks.EndItself, run: RunOnBox) -> EndsItself:
         return EndsItself((), problem=what, said=said)
     begun_at = end_itself.begin_own_end(path, question.provider, verb, found)
     return EndsItself((), begun_at=begun_at, said=said)
-
-
-def _keep_deadline(question: KeepDeadline, run: RunOnBox) -> DeadlineKept:
-    """A process that stops this box by its own key when nothing moves there: `onbox/deadline.py`.
-    Asked again it starts none beside the one that waits.
-    """
-    names, found = OWN[question.provider], end_itself.first_environment()
-    for name in (names.id, names.key):
-        if not found.get(name):
-            return DeadlineKept(_("{name} is not set on this box", name=name))
-    mark = run.scratch.deadline
-    if mark.exists() and lock.is_held(mark):
-        return DeadlineKept()
-    atomic.make_folder(mark.parent)
-    mark.touch()
-    numbers = (str(question.quiet_s), str(question.most_s))
-    words = ["deadline", str(mark), question.provider, *numbers, run.data_dir]
-    end_itself.start_child(words, end_itself.of_provider(question.provider, found))
-    return DeadlineKept()
 
 
 def _is_under_way(before: OwnEnd) -> bool:

@@ -23,6 +23,7 @@ from boxcar.shared import timestamp
 from boxcar.shared.cell import launch
 from boxcar.shared.cell.launch import Machine, Start
 from boxcar.shared.disk import atomic, lock
+from boxcar.shared.environment import PODS, own_name
 from boxcar.shared.errors import BoxcarError, TemporaryError
 from boxcar.shared.files import attempt_spec, codec
 from boxcar.shared.files.attempt import Done, Running, read_running
@@ -66,12 +67,7 @@ def run(spec: AttemptSpec) -> int:
     stop = Stop(find, spec.launcher, spec.grace_s, spec.limit_s)
     if _is_settled(spec, scratch):
         return 0
-    machine = Machine(
-        os.environ,
-        _free_port,
-        os.uname().nodename,
-        os.path.exists(_LOOPBACK),  # noqa: PTH110
-    )
+    machine = _machine(scratch.spec(spec.cell, spec.attempt))
     start = launch.start(spec, machine, secret_env.read(spec.credentials))
     start.environ[process.COOKIE] = cookie
     started_at, started = timestamp.utc_now(), time.monotonic()
@@ -108,6 +104,15 @@ def run(spec: AttemptSpec) -> int:
     )
     atomic.write_whole(scratch.done(spec.cell, spec.attempt), codec.to_document(done))
     return rc if rc >= 0 else 128 - rc
+
+
+def _machine(spec: Path) -> Machine:
+    """This one; `spec` is the document of the attempt."""
+    has_loopback = os.path.exists(_LOOPBACK)  # noqa: PTH110
+    pods = int(os.environ.get(PODS) or 0)
+    begin = Path(__file__).resolve().parents[1] / "begin.py"
+    lead = (sys.executable, "-I", "-S", str(begin), "lead", str(spec)) if pods > 1 else ()
+    return Machine(os.environ, _free_port, own_name(os.environ), has_loopback, pods, lead)
 
 
 def _peak_bytes() -> int:

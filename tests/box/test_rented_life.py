@@ -22,6 +22,7 @@ from boxcar.shared.disk import lock
 
 # Which real host stands behind the first, the second box that is rented.
 BEHIND = ("box-a", "box-b")
+STOPPED = {"is_billed": True, "down": "destroy", "off_price": "0.05 USD/h"}
 
 
 class Market:
@@ -81,7 +82,12 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         assert "stops itself" in said.err and "no deadline" not in said.err
         assert lock.is_held(project.box("box-a") / "deadline"), "from the first minute"
 
+        # As after a restart of the box: what waited there is gone.
+        deadline = project.box("box-a") / "deadline"
+        hosts.run("box-a", ["pkill", "-f", f" deadline .*/{deadline.name} vast "])
+        until(lambda: not lock.is_held(deadline), "the deadline has died")
         project.launch(env=env).ended(0)
+        assert lock.is_held(deadline), "laid again by the launch"
         history = project.box("box-a") / "cells" / "a" / "out" / "history.txt"
         until(lambda: history.exists() and "step 2" in history.read_text(), project.told)
         copied = project.tier / "cells" / "a" / "resume" / "resume.json"
@@ -112,4 +118,45 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         assert "is gone, seen twice" in said.err
         assert sorted(server.boxes) == sorted([old["id"], stranger.id]), "the old one's disk"
         assert KEY not in said.err + said.out
+        assert server.wrong == []
+
+
+@pytest.mark.faults
+def test_a_verified_run_is_stopped_by_the_provider_and_destroyed_later(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    hurry(hosts)
+    with stand_in("vastai") as server:
+        Market(hosts, server)
+        env = settings(tmp_path, server)
+        project = rent(
+            hosts, tmp_path / "project", {"queue_1": ["configs/a.json recon 1"]},
+            profile={"extends": "vastai", "meter": STOPPED},
+        )  # fmt: skip
+        project.boxcar("up", "--hours", "2", typed="y", env=env)
+        [record] = records(env)
+        project.launch(env=env).ended(0)
+        project.boxcar("watch", "--every", "1s", env=env).ended(0)
+
+        said = project.boxcar("down", "--verb", "stop", typed="tiny\n", env=env).ended(1)
+        assert "pull" in said.err and server.calls("stop") == 0, "the gate is as for an end"
+        for verb in ("pull", "verify"):
+            project.boxcar(verb, env=env).ended(0)
+        said = project.boxcar("down", "--verb", "stop", typed="\n", env=env).ended(1)
+        assert server.calls("stop") == 0, "nobody said yes"
+
+        said = project.boxcar("down", "--verb", "stop", typed="tiny\n", env=env).ended(75)
+        assert "is stopped, seen twice" in said.err and server.is_stopped(record["id"])
+        assert "0.05 USD/h" in said.err and "its disk bills until it is destroyed" in said.err
+        assert not project.credentials("box-a").exists()
+        hosts.halt("box-a")
+
+        for words in (("status",), ("runs",)):
+            said = project.boxcar(*words, env=env)
+            assert "is stopped since" in said.err + said.out, said
+        said = project.boxcar("down", typed="\n", env=env).ended(75)
+        assert server.calls("end") == 0 and record["id"] in server.boxes
+        project.boxcar("down", typed=f"{record['id']}\n", env=env).ended(0)
+        assert server.boxes == {} and records(env)[0]["gone_at"]
+        assert project.boxcar("orphans", env=env).code == 0
         assert server.wrong == []

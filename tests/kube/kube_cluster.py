@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -166,9 +167,21 @@ def _port() -> Iterator[int]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 continue
-            yield port
-            return
+            if _is_free(port):
+                yield port
+                return
     raise AssertionError("no port is free")
+
+
+def _is_free(port: int) -> bool:
+    """A server may have outlived a test that was killed, and its lock."""
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 def _write_kubeconfig(file: Path, port: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from kube_cluster import KubeCluster
 from kube_objects import claim
-from tiny_project import Said, TinyProject, make_project
+from tiny_project import TinyProject, make_project
 
 from boxcar.laptop.release.kube_objects import Owner, job_name
 
@@ -29,12 +30,20 @@ class OnKube(TinyProject):
     kube: KubeCluster | None = None
     claim: str = ""
 
-    def boxcar(
-        self, *words: str, typed: str | None = None, env: Mapping[str, str] | None = None
-    ) -> Said:
+    def start(
+        self,
+        *words: str,
+        env: Mapping[str, str] | None = None,
+        stdin: int = subprocess.DEVNULL,
+    ) -> subprocess.Popen[str]:
         assert self.kube is not None
         profile = ("--profile", "lab") if "--profile" not in words else ()
-        return super().boxcar(*words, *profile, typed=typed, env=self.kube.env | dict(env or {}))
+        return super().start(*words, *profile, env=self.kube.env | dict(env or {}), stdin=stdin)
+
+    @property
+    def local(self) -> Path:
+        assert self.kube is not None
+        return self.kube.claim_folder(self.claim)
 
     @property
     def tier(self) -> Path:

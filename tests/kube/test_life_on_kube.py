@@ -36,16 +36,27 @@ def is_verified(project: OnKube, *cells: str) -> bool:
     return all((project.tier / "cells" / cell / "manifest.json").exists() for cell in cells)
 
 
-def test_a_run_from_audit_to_down_leaves_only_the_claim(kube: KubeCluster, tmp_path: Path) -> None:
+def somebody_elses(kube: KubeCluster) -> None:
+    """A pod named `theirs` with the labels of the run's helper pod, and its claim."""
+    helper = next(pod for pod in kube.pods() if pod["metadata"]["name"].endswith("-helper"))
+    named = {"name": "theirs", "labels": helper["metadata"]["labels"]}
+    spec = {part: helper["spec"][part] for part in ("containers", "volumes")}
+    kube.apply({"apiVersion": "v1", "kind": "Pod", "metadata": named, "spec": spec})
+
+
+def test_a_run_from_audit_to_down_leaves_only_the_claim_and_what_is_somebody_elses(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
     project = on_kube(tmp_path, kube, LINES)
     said = project.boxcar("audit").ended(0)
     assert "1.37" in said.out
     project.boxcar("launch", "--no-smoke").ended(0)
     until(lambda: is_verified(project, "one", "two", "three"), lambda: project.boxcar("status"))
+    somebody_elses(kube)
     project.boxcar("pull").ended(0)
     project.boxcar("verify").ended(0)
     project.boxcar("down", typed="tiny\n").ended(0)
-    assert kube.all("jobs,pods,secrets") == []
+    assert [one["metadata"]["name"] for one in kube.all("jobs,pods,secrets")] == ["theirs"]
     assert (project.tier / "cells" / "one" / "manifest.json").exists()
 
 

@@ -45,6 +45,11 @@ class Renter:
         found = [json.loads(path.read_text()) for path in folder.glob("*.json")]
         return sorted(found, key=lambda one: one["asked_at"])
 
+    def deadlines(self) -> list[str]:
+        """The ids of the boxes on which a deadline was laid."""
+        found = (self.home / "state" / "boxcar" / "boxes").glob("*/boxcar/tiny/deadline.started")
+        return sorted(path.parts[-4] for path in found)
+
     def orphans(self) -> list[dict[str, Any]]:
         document = self.type("orphans", "--json").document
         return [box for one in document["accounts"] for box in one["ours"] if box["is_orphan"]]

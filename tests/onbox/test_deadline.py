@@ -17,8 +17,9 @@ from boxcar.shared.disk import lock
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.paths import ScratchPaths
 from onbox import deadline
+from onbox.after_reboot import resume
 from onbox.answers import door
-from onbox.machine import end_itself
+from onbox.machine import deadline_mark, end_itself
 
 HOUR = 3600.0
 
@@ -134,6 +135,23 @@ def test_it_stops_by_the_boxs_own_key_and_never_destroys(
     assert kept and kept.verb == "stop" and KEY not in kept.said
 
 
+class Starts:
+    """What was started, in the place of a process: it holds the mark until it `dies`."""
+
+    def __init__(self) -> None:
+        self.words: list[list[str]] = []
+        self.environ: dict[str, str] = {}
+        self.fd: int | None = None
+
+    def start(self, words: list[str], environ: dict[str, str]) -> None:
+        self.words.append(words)
+        self.environ, self.fd = environ, lock.hold(Path(words[1]))
+
+    def dies(self) -> None:
+        assert self.fd is not None
+        os.close(self.fd)
+
+
 def ask(root: Path) -> dict[str, Any]:
     places = {"durable_dir": str(root / "tier"), "data_dir": str(root)}
     words = {"ask": "deadline", "run": "tiny", **places, "provider": "vast"}
@@ -143,24 +161,51 @@ def ask(root: Path) -> dict[str, Any]:
 def test_one_waits_on_a_box_however_often_it_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[list[str]] = []
     there = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY, "LD_PRELOAD": "x"}
     monkeypatch.setattr(end_itself, "first_environment", lambda: there)
-
-    def start(words: list[str], environ: dict[str, str]) -> None:
-        assert environ.keys() == {"CONTAINER_ID", "CONTAINER_API_KEY"}
-        started.append(words)
-
-    monkeypatch.setattr(end_itself, "start_child", start)
-    assert ask(tmp_path) == {}
+    child = Starts()
+    monkeypatch.setattr(end_itself, "start_child", child.start)
+    assert ask(tmp_path) == {} == ask(tmp_path)
     mark = ScratchPaths(tmp_path, "tiny").deadline
-    assert started == [["deadline", str(mark), "vast", "60", "600", str(tmp_path)]]
-    assert KEY not in str(started)
-    fd = lock.hold(mark)
-    assert fd is not None and ask(tmp_path) == {} and len(started) == 1
-    os.close(fd)
-    ask(tmp_path)
-    assert len(started) == 2, "the one that waited has died"
+    assert mark.read_text() == "vast 60 600\n"
+    assert child.words == [["deadline", str(mark), "vast", "60", "600", str(tmp_path)]]
+    assert child.environ.keys() == {"CONTAINER_ID", "CONTAINER_API_KEY"}
+    assert KEY not in str(child.words)
+    child.dies()
+    assert ask(tmp_path) == {} and len(child.words) == 2
+    child.dies()
+
+
+def test_one_that_does_not_start_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY}
+    monkeypatch.setattr(end_itself, "first_environment", lambda: there)
+    monkeypatch.setattr(end_itself, "start_child", lambda words, environ: None)
+    monkeypatch.setattr(deadline_mark, "STARTS_S", 0.1)
+    assert "does not start" in ask(tmp_path)["problem"]
+
+
+def test_after_a_reboot_it_lies_again_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = {"CONTAINER_ID": "28000023", "CONTAINER_API_KEY": KEY}
+    monkeypatch.setattr(end_itself, "first_environment", lambda: there)
+    child = Starts()
+    monkeypatch.setattr(end_itself, "start_child", child.start)
+    mark = ScratchPaths(tmp_path, "tiny").deadline
+    mark.parent.mkdir(parents=True)
+    assert list(resume(tmp_path)) == [] == child.words, "called off, or none was ever laid"
+    mark.write_text("vast 60 600\n")
+    assert list(resume(tmp_path)) == ["tiny: its deadline lies again"]
+    assert child.words == [["deadline", str(mark), "vast", "60", "600", str(tmp_path)]]
+    assert list(resume(tmp_path)) == [] and len(child.words) == 1
+    child.dies()
+    there.clear()
+    assert list(resume(tmp_path)) == [
+        "tiny: no deadline lies on this box: CONTAINER_ID is not set on this box"
+    ]
+    mark.write_text("vast\n")
+    [told] = resume(tmp_path)
+    assert told.startswith("tiny: no deadline lies on this box: ") and len(child.words) == 1
 
 
 @pytest.mark.parametrize("missing", ["CONTAINER_ID", "CONTAINER_API_KEY"])

@@ -45,6 +45,7 @@ from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.fetched_data import FetchedData
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
+from boxcar.shared.files.node_order import NodeOrder, NodeWord, read_order, read_word
 from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.files.plan import Artifact, Box, Cell, Plan
 from boxcar.shared.files.receipt import (
@@ -87,6 +88,8 @@ DOCUMENTS: dict[str, Any] = {
     "resume.json": Resume,
     "start.json": AgentStart,
     "own-end.json": OwnEnd,
+    "node-order.json": NodeOrder,
+    "node-word.json": NodeWord,
     "data-proof.json": DataProof,
     "fetched-data.json": FetchedData,
     "slurm_submit.json": Submit,
@@ -447,6 +450,15 @@ def test_an_end_that_a_box_has_asked_for():
     said = 'vast v0: 200 {"success": true}'
     at = "2026-11-29T02:55:00.000Z"
     assert read_own_end(V1 / "own-end.json") == OwnEnd("destroy", at, "vast v0", said, is_over=True)
+
+
+def test_what_the_pods_of_a_queue_say_to_each_other():
+    order = read_order(V1 / "node-order.json")
+    assert order and (order.id, order.nodes, order.beat) == ("fsdp_13b.2.5f0c91d2", 2, 311)
+    assert (order.state, order.argv[:3]) == ("go", ("python3", "-m", "torch.distributed.run"))
+    assert order.spec.endswith("/cells/fsdp_13b/spec-2.json")
+    word = read_word(V1 / "node-word.json")
+    assert word == NodeWord("9d2f6c0b7a11e834", order.id, "ended", 312, rc=1)
 
 
 def test_what_was_delivered():

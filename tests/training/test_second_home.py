@@ -170,3 +170,37 @@ def test_whatever_a_store_raises_is_a_sentence(ask: Ask, tmp_path: Path) -> None
     (tmp_path / "a file").touch()
     problem = ask("try", f"file://{tmp_path}/a file/b")["problem"]
     assert problem.startswith(f"file://{tmp_path}/a file/b: ")
+
+
+VIRTUAL = {"config_kwargs": {"s3": {"addressing_style": "virtual"}}}
+
+
+@pytest.mark.parametrize(
+    ("variables", "options"),
+    [
+        ({"AWS_ENDPOINT_URL": "https://s3.oss-cn-hangzhou.aliyuncs.com"}, VIRTUAL),
+        ({"AWS_ENDPOINT_URL": "https://cos.ap-guangzhou.myqcloud.com"}, VIRTUAL),
+        ({"AWS_ENDPOINT_URL_S3": "https://tos-s3-cn-beijing.volces.com"}, VIRTUAL),
+        ({"AWS_ENDPOINT_URL": "https://obs.cn-north-4.myhuaweicloud.com:443"}, VIRTUAL),
+        ({"AWS_ENDPOINT_URL": "https://s3.us-west-004.backblazeb2.com"}, {}),
+        ({"AWS_ENDPOINT_URL": "http://minio.lab:9000"}, {}),
+        ({}, {}),
+    ],
+)
+def test_a_bucket_is_in_the_hosts_name_where_the_store_takes_it_nowhere_else(
+    variables: dict[str, str], options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert second_home.store_options("s3://bucket/runs") == options
+    assert second_home.store_options("gs://bucket/runs") == {}
+
+
+def test_what_a_person_set_for_fsspec_counts_before_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    oss = {"endpoint_url": "https://s3.oss-cn-hangzhou.aliyuncs.com"}
+    monkeypatch.setitem(fsspec.config.conf, "s3", oss)
+    assert second_home.store_options("s3://bucket/runs") == VIRTUAL
+    monkeypatch.setitem(fsspec.config.conf, "s3", oss | {"config_kwargs": {}})
+    assert second_home.store_options("s3://bucket/runs") == {}

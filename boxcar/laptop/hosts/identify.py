@@ -82,6 +82,10 @@ class Hello:
         return self.home + path[1:] if path == "~" or path.startswith("~/") else path
 
 
+class NoPython(InputError):
+    """Nothing there can run the agent."""
+
+
 @dataclass(frozen=True)
 class Marker:
     """`<data_dir>/boxcar/box.json`: under which alias this disk is used."""
@@ -105,7 +109,8 @@ def greet(
 
     Without `is_one_machine` it may be another one than before, with the same marker.
 
-    Raises InputError where it is another box than expected, or has no Python for the agent.
+    Raises InputError where it is another box than expected, NoPython where it has none for the
+    agent.
     """
     wanted = INTERPRETERS if agent_python == AUTO else (agent_python,)
     words = [data_dir, identity.env or "", " ".join(TOOLS), *wanted]
@@ -276,7 +281,7 @@ def _interpreter(alias: str, found: list[str], agent_python: str) -> str:
     looked = _("in the usual places")
     if agent_python != AUTO:
         looked = _("as {path}", path=agent_python)
-    raise InputError(
+    raise NoPython(
         _(
             "{alias} has no Python for the agent: expected 3.10 or newer {looked}, found {there}. "
             "Install one anywhere there (conda, uv, or the system's), and set its path as "

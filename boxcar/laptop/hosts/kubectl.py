@@ -73,16 +73,24 @@ class Kubectl:
         """As `create`, also where it is there already. Keeps no copy of it in an annotation."""
         self.run("apply", "--server-side", "--force-conflicts", "-f", "-", data=_bytes(one))
 
-    def delete(self, path: str, uid: str) -> None:
-        """Begin to delete the object at that path of the API, if it is that one; with all it owns.
-        No error where there is none.
+    def delete(self, one: Mapping[str, Any], *, is_now: bool = False) -> None:
+        """Begin to delete that very object, and not one of its name that somebody made a moment
+        ago; with all it owns. No error where it is gone. `is_now`: a pod without its grace, also on
+        a node that does not answer.
         """
-        options = {
+        meta = one["metadata"]
+        group = one["apiVersion"] if "/" in one["apiVersion"] else ""
+        plural = f"{one['kind'].lower()}s"
+        root = f"/apis/{group}" if group else f"/api/{one['apiVersion']}"
+        path = f"{root}/namespaces/{meta['namespace']}/{plural}/{meta['name']}"
+        options: dict[str, Any] = {
             "kind": "DeleteOptions",
             "apiVersion": "v1",
-            "preconditions": {"uid": uid},
+            "preconditions": {"uid": meta["uid"]},
             "propagationPolicy": "Foreground",
         }
+        if is_now:
+            options |= {"propagationPolicy": "Background", "gracePeriodSeconds": 0}
         with contextlib.suppress(NotThere):
             self.run("delete", "--raw", path, "-f", "-", data=_bytes(options))
 

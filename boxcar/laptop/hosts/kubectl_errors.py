@@ -124,6 +124,8 @@ _CASES = (
 )
 # Of these a person has to mend something, whatever else was said.
 _PERSON = ("(Forbidden)", "(Invalid)", "(BadRequest)", " is invalid: ", "does not exist")
+# That very object is gone, and another one has its name.
+_ANOTHER = "UID in precondition"
 # Its own log, which comes before what it says: `E1129 07:12:01.123456   4711 memcache.go:265] …`.
 _OF_KLOG = re.compile(r"[EWI]\d{4} \d\d:")
 
@@ -137,7 +139,7 @@ def error_of(said: str) -> BoxcarError:
     for case in _CASES:
         if found := case.pattern.search(said):
             return case.error(Sentence(case.sentence, **found.groupdict()), case.command)
-    if "(NotFound)" in said:
+    if "(NotFound)" in said or _ANOTHER in said:
         return NotThere(_told(said))
     return (Refused if any(word in said for word in _PERSON) else TemporaryError)(_told(said))
 

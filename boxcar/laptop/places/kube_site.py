@@ -10,21 +10,23 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
-from boxcar.laptop.places import kube_rules
+from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
+from boxcar.laptop.places import kube_ends, kube_rules
+from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
@@ -40,13 +42,12 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
 )
+from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
-HELPER_WITHIN_S = 300.0
-GONE_WITHIN_S = 600.0
 _LOOK_EVERY_S = 1.0
 
 
@@ -55,7 +56,6 @@ class KubeSite(MirroredSite):
 
     tick_s = 2.0
     poll_s = 10.0
-    proves_ends: ClassVar[bool] = True
     end_fix: ClassVar[Command | str] = Command("status", note=_("once the cluster answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:
@@ -68,7 +68,8 @@ class KubeSite(MirroredSite):
         self._pods: list[dict[str, Any]] = []
         self._problem: BoxcarError | None = None
         self._is_looked = False
-        self._helper = ""
+        name = kube_objects.helper_name(self._owner)
+        self._helper = HelperPod(self.kubectl, name, self._helper_object, tell)
 
     # --- what is known
 
@@ -86,6 +87,9 @@ class KubeSite(MirroredSite):
                 problem=message_of(self._problem).text,
             )
             return [told, *self.unread(), *self.tier_doubts()]
+        if why := self._helper.problem:
+            # Once, and not of each queue that it would have answered for.
+            return [message_of(why).text, *self.unread(), *self.tier_doubts()]
         return super().doubts()
 
     def has_lost_its_tier(self, box: str) -> bool:
@@ -93,9 +97,19 @@ class KubeSite(MirroredSite):
 
     def give_up_boxes(self, names: Iterable[str]) -> None:
         names = list(names)
+        members = {box for queue, box in self.plan.queues.items() if is_member(queue)}
+        if named := [name for name in names if name in members]:
+            raise InputError(
+                _(
+                    "--gone takes a machine, and a cluster queue has none. To give its cells to "
+                    "the others, take {box} out of queues in job.yaml, then",
+                    box=named[0],
+                ),
+                Command("launch"),
+            )
         if any(name in self._names for name in names):
             raise InputError(
-                _("--gone takes a machine, and a queue of a cluster has none: down deletes its Job")
+                _("--gone takes a machine, and a cluster queue has none: down deletes its Job")
             )
         super().give_up_boxes(names)
 
@@ -115,6 +129,35 @@ class KubeSite(MirroredSite):
         pods = self._pods_of(queue)
         refused = "" if pods else self._refusal(job)
         return kube_pods.scheduled(job, pods, refused)
+
+    def left_waiting(self) -> list[str]:
+        named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
+        of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())
+        left = [named[label] for label in of_jobs if label in named]
+        return [queue for queue in left if self.scheduled(queue)]
+
+    def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
+        """Delete the Jobs, unless their agents have begun meanwhile."""
+        jobs = []
+        for queue in queues:
+            there = self._of_run("jobs,pods", queue)
+            if not any(one["kind"] == "Pod" and kube_pods.is_running(one) for one in there):
+                jobs += [one for one in there if one["kind"] == "Job"]
+        self._delete(jobs)
+        return tuple(str(job["metadata"]["name"]) for job in jobs)
+
+    def has_ended(self, queue: str) -> bool:
+        """Asked anew: no Job will start its agent, and none of its pods is left that may run."""
+        there = self._of_run("jobs,pods", queue)
+        pods = [one for one in there if one["kind"] == "Pod"]
+        is_left = any(map(kube_pods.is_at_work, there))
+        return not is_left and all(map(kube_pods.has_ended, pods))
+
+    def _left_members(self) -> list[str]:
+        """Of pools in the job those that are in it no more."""
+        known = self.tier.known_queues(self.plan.queues)
+        left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
+        return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def _refusal(self, job: Mapping[str, Any]) -> str:
         """Why no pod was made for it: only an event says so."""
@@ -144,7 +187,7 @@ class KubeSite(MirroredSite):
         for queue in self.plan.queues:
             tried[queue] = kube_rules.tried(self.kubectl, self._job(queue, "0" * 64, (), version))
         may = {words: kube_rules.may(self.kubectl, words) for words in kube_rules.NEEDED}
-        return kube_rules.judge(
+        rows = kube_rules.judge(
             self.plan,
             self.options,
             version=version,
@@ -152,6 +195,22 @@ class KubeSite(MirroredSite):
             refusals=tried,
             allowed=may,
         )
+        is_refused = any(row.verdict == "refuse" for row in rows)
+        return rows if is_refused else [*rows, self._row_of_image()]
+
+    def _row_of_image(self) -> Row:
+        """By a pod of it, once everything else is as it should be."""
+        try:
+            hand = self._hand_of_helper()
+            has_bash = hand.ssh.run(["sh", "-c", "command -v bash"]).code == 0
+        except TemporaryError as error:
+            return Row(ALL, "helper pod", "refuse", _("not there"), message_of(error).text)
+        except InputError as error:
+            return Row(ALL, "image", "refuse", self._image, message_of(error).text)
+        if not has_bash:
+            why = _("it has no bash, by which the agent is started: name another image")
+            return Row(ALL, "image", "refuse", self._image, why)
+        return Row(ALL, "image", "ok", self._image)
 
     def start_question(self, start: run_asks.Start) -> None:
         return None
@@ -171,11 +230,13 @@ class KubeSite(MirroredSite):
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
         name = kube_objects.job_name(self._owner, queue)
-        there = self.kubectl.find("job", name)
-        if there and not kube_pods.is_finished(there):
+        there = self._of_run("jobs,secrets", queue)
+        if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
-        if there:
-            self._delete_job(there)
+        # With its secret, which would go a moment later, and be that of the new Job then. One that
+        # no Job owns yet is another launch's.
+        owned = "ownerReferences"
+        self._delete([one for one in there if one["kind"] == "Job" or owned in one["metadata"]])
         begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
         credentials = self.plan.box(self.plan.queues[queue]).credentials
         content = self._read_on_helper(credentials)
@@ -239,59 +300,39 @@ class KubeSite(MirroredSite):
         place = f"{self.plan.durable_dir}/boxcar/{self.plan.run}"
         return [_("{place} in the claim {claim}", place=place, claim=self.options.claim)]
 
+    def clear_unlaunched(self) -> None:
+        if not self._jobs:
+            self._helper.remove()
+
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
-        chosen = kube_objects.labels(self._owner)
-        for job in self.kubectl.items("jobs", chosen):
+        jobs = self._of_run("jobs")
+        for job in jobs:
             self.tell(_("deleting the Job {job}", job=job["metadata"]["name"]))
-            self._delete_job(job)
-        words = ",".join(f"{name}={value}" for name, value in chosen.items())
-        self.kubectl.run("delete", "pods,secrets", "-l", words, "--wait=false")
-        self._wait_until(
-            lambda: not self.kubectl.items("jobs,pods,secrets", chosen),
-            _("something of the run stays on the cluster"),
-        )
+        self._delete(jobs)
+        self._delete(self._of_run("pods,secrets"))
         for box in self.plan.boxes:
             if box.name not in steps.now.boxes:
                 steps.ended(box.name)
 
-    def _delete_job(self, job: Mapping[str, Any]) -> None:
-        """That very Job, and not one of its name that somebody made a moment ago."""
-        meta = job["metadata"]
-        path = f"/apis/batch/v1/namespaces/{meta['namespace']}/jobs/{meta['name']}"
-        self.kubectl.delete(path, meta["uid"])
+    def _of_run(self, kinds: str, queue: str = "") -> list[dict[str, Any]]:
+        return kube_ends.of_run(self.kubectl, self._owner, kinds, queue)
 
-        def is_gone() -> bool:
-            there = self.kubectl.find("job", meta["name"])
-            return there is None or there["metadata"]["uid"] != meta["uid"]
-
-        self._wait_until(is_gone, _("the Job {job} does not end", job=meta["name"]))
-
-    @staticmethod
-    def _wait_until(is_so: Any, otherwise: str) -> None:
-        until = time.monotonic() + GONE_WITHIN_S
-        while not is_so():
-            if time.monotonic() > until:
-                raise TemporaryError(
-                    _(
-                        "{what}. Its files were kept. Look with kubectl get jobs,pods, then",
-                        what=otherwise,
-                    ),
-                    Command("down"),
-                )
-            time.sleep(_LOOK_EVERY_S)
+    def _delete(self, objects: kube_ends.Objects) -> None:
+        kube_ends.delete(self.kubectl, self._owner, objects)
 
     # --- inside
 
     def _look_at_cluster(self) -> None:
         try:
-            found = self.kubectl.items("jobs,pods", kube_objects.labels(self._owner))
+            found = self._of_run("jobs,pods")
         except BoxcarError as error:
             self._problem = error
             return
         self._problem, self._is_looked = None, True
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
+        self._helper.look(self._pods)
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -301,56 +342,70 @@ class KubeSite(MirroredSite):
             if pod["metadata"].get("labels", {}).get(kube_objects.QUEUE) == wanted
         ]
 
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
+        super()._report(box, is_reader=is_reader)
+        before, why = self._own_pod(box), self._silent.get(box)
+        if not isinstance(why, Unreachable):
+            return
+        time.sleep(_LOOK_EVERY_S)
+        self._look_at_cluster()
+        if isinstance(why, LinkCut) or self._own_pod(box) != before:
+            super()._report(box, is_reader=is_reader)
+
     def _hand(self, box: str) -> Hand:
         """Of the pod that answers for it now."""
         if not self._is_looked:
             self._look_at_cluster()
         if self._problem:
             raise self._problem
-        own = [
+        if own := self._own_pod(box):
+            return self._hand_of(own, self.plan.box(box).data_dir)
+        return self._hand_of_helper()
+
+    def _own_pod(self, box: str) -> str:
+        """Of its queue, where one runs."""
+        found = (
             str(pod["metadata"]["name"])
             for queue in self.queues_on(box)
             for pod in self._pods_of(queue)
             if kube_pods.is_running(pod) and "deletionTimestamp" not in pod["metadata"]
-        ]
-        pod = own[0] if own else self._helper_pod()
+        )
+        return next(found, "")
+
+    def _hand_of_helper(self) -> Hand:
+        self._check_options()
+        hand = self._hand_of(self._helper.ready(), self.plan.durable_dir)
+        try:
+            hand.hello()
+        except NoPython:
+            self._helper.problem = InputError(
+                _(
+                    "the image {image} has no Python 3.10 or newer for the agent. Name another one "
+                    "in the profile (env: {{image: …}}), or say where its Python is (env: "
+                    "{{agent_python: /PATH}})",
+                    image=self._image,
+                )
+            )
+            self._helper.remove()
+            raise self._helper.problem from None
+        return hand
+
+    def _hand_of(self, pod: str, folder: str) -> Hand:
         if pod not in self._hands:
             link = PodLink(self.kubectl, pod, Home(self.project.root), self.tell)
-            folder = self.plan.box(box).data_dir if own else self.plan.durable_dir
             agent = ask_over_ssh.agent_program()
             profile = self.project.profile
             self._hands[pod] = Hand(link, profile, folder, *agent, is_one_machine=False)
         return self._hands[pod]
 
-    def _helper_pod(self) -> str:
-        """Its name, once it answers. It is made where it is not there."""
-        if self._helper:
-            return self._helper
-        self._check_options()
-        name = kube_objects.helper_name(self._owner)
-        if self.kubectl.find("pod", name) is None:
-            made = kube_objects.helper(
-                self._owner,
-                tier=self.plan.durable_dir,
-                image=self._image,
-                options=self.options,
-            )
-            with contextlib.suppress(AlreadyThere):
-                self.kubectl.create(made)
-        until = time.monotonic() + HELPER_WITHIN_S
-        while True:
-            pod = self.kubectl.find("pod", name) or {}
-            if pod and kube_pods.is_running(pod):
-                self._helper = name
-                return name
-            if why := kube_pods.why_stuck(pod):
-                raise InputError(_("the helper pod {pod} cannot start: {why}", pod=name, why=why))
-            if time.monotonic() > until:
-                raise TemporaryError(_("the helper pod {pod} has not started yet", pod=name))
-            time.sleep(_LOOK_EVERY_S)
+    def _helper_object(self) -> dict[str, Any]:
+        return kube_objects.helper(
+            self._owner, tier=self.plan.durable_dir, image=self._image, options=self.options
+        )
 
     def _read_on_helper(self, path: str) -> bytes:
-        hand = self._hands[self._helper_pod()]
+        hand = self._hand_of_helper()
         done = hand.ssh.run(["cat", hand.hello().expand(path)])
         if done.code:
             raise TemporaryError(_("{path}: cannot be read in the helper pod", path=path))

@@ -38,7 +38,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.files import heartbeat, receipt
 from boxcar.shared.files.plan import SHARED
 from boxcar.shared.paths import MANIFEST, DurablePaths
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import _, chained, mark, said_by
 from boxcar.shared.wire.question import A, Question
 from boxcar.shared.wire.run_asks import Report, Reported
 
@@ -230,7 +230,9 @@ class MirroredSite(Site):
                 _(
                     "none of {boxes} answers, so the durable tier is unreachable: {whys}",
                     boxes=", ".join(boxes),
-                    whys="; ".join(map(str, whys)),
+                    whys=chained(
+                        mark("{first}; {second}"), list(dict.fromkeys(map(said_by, whys)))
+                    ),
                 )
             )
         return answering[:1]

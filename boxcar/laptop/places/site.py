@@ -34,8 +34,8 @@ class Site(OpenRun):
     poll_s: ClassVar[float]  # between two looks of `watch`
     # What the boxes are is to be asked before a run is launched there.
     needs_audit: ClassVar[bool] = True
-    # Whether a box of a pool gives its cells back without a person's word, by a proof of its end.
-    proves_ends: ClassVar[bool] = False
+    # Whether the members of a pool take over what one of them has begun whose end they can prove.
+    agents_see_ends: ClassVar[bool] = False
     # What to do about one of `end_problems`.
     end_fix: ClassVar[Command | str]
 
@@ -72,6 +72,9 @@ class Site(OpenRun):
         `is_thorough`: it may take a minute.
         """
         return None
+
+    def clear_unlaunched(self) -> None:
+        """Take away what was made at the place only to look at a run that was never launched."""
 
     def start_question(self, start: run_asks.Start) -> run_asks.Start | None:
         """What a queue's own box is asked to start its agent; None where `start` does it."""

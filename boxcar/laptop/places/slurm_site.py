@@ -76,7 +76,7 @@ class SlurmSite(MirroredSite):
     tick_s = 5.0
     # squeue is asked as often, and no oftener.
     poll_s = 30.0
-    proves_ends: ClassVar[bool] = True
+    agents_see_ends: ClassVar[bool] = True
     end_fix: ClassVar[Command | str] = Command("status", note=_("once Slurm answers"))
 
     def __init__(self, project: Project, tell: Tell) -> None:

@@ -26,6 +26,8 @@ from boxcar.shared.sentence import _
 
 CONNECT_TIMEOUT_S, READ_TIMEOUT_S, WHOLE_TIMEOUT_S = 10.0, 60.0, 120.0
 MOST_BYTES = 16 * 1024 * 1024
+# Of a log: what a stream without an end says meanwhile, and no more of it.
+LOG_S, LOG_BYTES, LOG_LINES = 8.0, 256 * 1024, 500
 # The pauses between tries of what may be repeated.
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 15.0)
 LONGEST_PAUSE_S = 60.0
@@ -141,6 +143,35 @@ class Calls:
             # Not `from error`: a request within it holds the key.
             raise Doubt(self._cut(error)) from None
 
+    def read_stream(self, path: str, params: Mapping[str, str]) -> bytes:
+        """What a stream says within LOG_S, at most LOG_BYTES. Raises Doubt where it says no."""
+        url = self.access.base + path
+        try:
+            with self._session.get(url, params=params, auth=self._auth, **_STREAMED) as response:
+                if response.status_code == 200:
+                    return _read_for_a_while(response)
+        except requests.RequestException as error:
+            raise Doubt(self._cut(error)) from None
+        raise Doubt(_("{title} answers {status}", title=self.title, status=response.status_code))
+
+    def read_elsewhere(self, url: str) -> bytes:
+        """What comes to lie, within LOG_S, at an address that the service named; without the key.
+        b"" where nothing does.
+        """
+        is_here = self.access.base.startswith("http://127.0.0.1:")
+        if urlsplit(url).scheme != "https" and not (is_here and url.startswith(self.access.base)):
+            return b""
+        for _look in range(int(LOG_S)):
+            CLOCK.sleep(1.0)
+            # An auth that adds nothing, lest ~/.netrc be asked for one.
+            with (
+                contextlib.suppress(requests.RequestException),
+                requests.get(url, auth=lambda request: request, **_STREAMED) as response,
+            ):
+                if response.status_code == 200:
+                    return _read_for_a_while(response)
+        return b""
+
     def check_rights(self, answer: Answer) -> None:
         """Raises NoRights where the key is not taken."""
         if answer.status in (401, 403):
@@ -248,6 +279,24 @@ class Calls:
             host=host,
             kind=type(error).__name__,
         )
+
+
+_STREAMED: Mapping[str, Any] = {
+    "timeout": (CONNECT_TIMEOUT_S, LOG_S),
+    "allow_redirects": False,
+    "stream": True,
+}
+
+
+def _read_for_a_while(response: requests.Response) -> bytes:
+    """Its first bytes; a stream that falls silent has said what it has."""
+    until_s, data = time.monotonic() + LOG_S, bytearray()
+    with contextlib.suppress(requests.RequestException):
+        for part in response.iter_content(None):
+            data += part
+            if len(data) >= LOG_BYTES or time.monotonic() > until_s:
+                break
+    return bytes(data[:LOG_BYTES])
 
 
 def _asked_pause_s(answer: Answer, usual_s: float) -> float:

@@ -28,7 +28,8 @@ class RentedBox:
     """`key`: the fingerprint of the account's key. `asked_at` is the intent; `id` what the create
     answered. Money is by the hour in `currency`: `offered` as it was shown, `most_rate` what the
     person agreed to at most, `rate` what the box really costs. `seen_at`: when that key saw it
-    alive; `replaced_at`: when another box took its place under the alias. One of `refused_at` (a
+    alive; `replaced_at`: when another box took its place under the alias. `quiet_s`, `most_s`: the
+    deadline that the person agreed to, 0 where the question had none. One of `refused_at` (a
     clear no), `missing_at` (never seen) and `gone_at` closes it.
     """
 
@@ -66,6 +67,8 @@ class RentedBox:
     refused_at: str | None = None
     missing_at: str | None = None
     gone_at: str | None = None
+    quiet_s: int = field(default=0, metadata=codec.LATER)
+    most_s: int = field(default=0, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -74,6 +77,11 @@ class RentedBox:
         if self.refused_at or self.missing_at or self.gone_at:
             return "closed"
         return "rented" if self.id else "asked"
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether it came up, and is the box under its alias."""
+        return bool(self.up_at) and not (self.end_asked_at or self.replaced_at or self.gone_at)
 
 
 def folder_of(environ: Mapping[str, str] = os.environ) -> Path:
@@ -86,6 +94,13 @@ def write_record(record: RentedBox) -> RentedBox:
     atomic.make_folder(folder)
     atomic.write_whole(folder / f"{record.nonce}.json", codec.to_document(record), mode=0o600)
     return record
+
+
+def write_log(record: RentedBox, text: str) -> Path:
+    """What the host said of this box, beside its record. Raises OSError."""
+    path = folder_of() / f"{record.nonce}.log"
+    atomic.write_whole(path, text.encode(), mode=0o600)
+    return path
 
 
 def note(record: RentedBox, *times: str, **facts: Any) -> RentedBox:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from boxcar.laptop.providers.calls import Answer, Calls
+from boxcar.laptop.providers.calls import LOG_LINES, Answer, Calls
 from boxcar.laptop.providers.provider import (
     STAMP,
     Access,
@@ -139,6 +141,10 @@ class RunPod(Provider):
         answer = self._calls.ask("POST", f"/v2/pods/{id}/action", body={"action": "stop"})
         self._check_done(answer, id)
 
+    def read_log(self, id: str) -> str:
+        said = self._calls.read_stream(f"/v2/pods/{id}/logs", {"tail": str(LOG_LINES)})
+        return "\n".join(_lines(said.decode(errors="replace")))
+
     def _check_done(self, answer: Answer, id: str) -> None:
         if not (answer.is_good or (answer.status == 404 and _is_problem(answer, 404))):
             raise Doubt(
@@ -150,6 +156,15 @@ class RunPod(Provider):
                     said=self._calls.said(answer),
                 )
             )
+
+
+def _lines(events: str) -> Iterator[str]:
+    """Of Server-Sent Events, each with its time and who said it."""
+    for event in events.splitlines():
+        with contextlib.suppress(ValueError):
+            if event.startswith("data:") and isinstance(found := json.loads(event[5:]), Mapping):
+                words = (text_of(found.get(name)) for name in ("ts", "source", "line"))
+                yield " ".join(filter(None, words))
 
 
 def _is_problem(answer: Answer, status: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from boxcar.laptop.providers.calls import Answer, Calls
+from boxcar.laptop.providers.calls import LOG_LINES, Answer, Calls
 from boxcar.laptop.providers.provider import (
     STAMP,
     Access,
@@ -219,6 +219,14 @@ class Vast(Provider):
         if not answer.is_good or amount is None:
             return None
         return Balance(amount, "USD", id_of(answer.document.get("id")))
+
+    def read_log(self, id: str) -> str:
+        # Of the service's own client: it asks for the log, which some seconds later lies elsewhere.
+        answer = self._calls.ask_once(
+            "PUT", f"/api/v0/instances/request_logs/{id}/", body={"tail": str(LOG_LINES)}
+        )
+        url = text_of(answer.document.get("result_url"))
+        return self._calls.read_elsewhere(url).decode(errors="replace")
 
     def _do(self, method: str, id: str, body: Mapping[str, Any]) -> None:
         answer = self._calls.ask(method, f"/api/v0/instances/{id}/", body=body)

@@ -94,6 +94,28 @@ def helper_name(owner: Owner) -> str:
     return job_name(owner, "helper")
 
 
+def is_ours(owner: Owner, one: Mapping[str, Any]) -> bool:
+    """Whether a Job, pod or secret with the labels of the run is its own: anybody may give a label
+    to a pod of theirs. Its name follows from the run, or that of the Job which owns it does; and
+    it has the claim.
+    """
+    meta = one["metadata"]
+    queue = meta.get("labels", {}).get(QUEUE, "")
+    name = job_name(owner, queue) if queue else helper_name(owner)
+    owners = {(each["kind"], each["name"]) for each in meta.get("ownerReferences", [])}
+    if one["kind"] == "Secret":
+        return bool(meta["name"] == name and owners <= {("Job", name)})
+    if one["kind"] == "Pod" and queue:
+        return ("Job", name) in owners and _has_claim(owner, one["spec"])
+    pod = one["spec"] if one["kind"] == "Pod" else one["spec"]["template"]["spec"]
+    return bool(meta["name"] == name and not owners and _has_claim(owner, pod))
+
+
+def _has_claim(owner: Owner, pod: Mapping[str, Any]) -> bool:
+    volumes = (one.get("persistentVolumeClaim", {}) for one in pod.get("volumes", []))
+    return owner.claim in [volume.get("claimName") for volume in volumes]
+
+
 def job(
     owner: Owner,
     queue: str,

@@ -25,6 +25,12 @@ def is_finished(job: Object) -> bool:
     )
 
 
+def is_at_work(one: Object) -> bool:
+    """Whether it is a Job that starts its agent, or will; one that is being deleted does not."""
+    is_ending = "deletionTimestamp" in one["metadata"]
+    return one["kind"] == "Job" and not is_ending and not is_finished(one)
+
+
 def is_running(pod: Object) -> bool:
     """Whether its container has begun and has not ended. One that is to end runs until then."""
     return pod.get("status", {}).get("phase") == "Running" and any(

@@ -183,6 +183,10 @@ class OpenRun(ABC):
         """Take back what a scheduler has not started of these queues: its tasks."""
         return ()
 
+    def has_ended(self, queue: str) -> bool:
+        """Whether a scheduler proves that the queue's agent has ended and that it starts none."""
+        return False
+
     @abstractmethod
     def reach_tiers(self, boxes: Sequence[str]) -> list[str]:
         """For each durable tier of these boxes one box to reach it by: one where it is shared."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 
-from boxcar.laptop.common import show
-from boxcar.laptop.places.open_site import open_site
+from boxcar.laptop.common import show, side_by_side
+from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.idle_end import why_only_told
 from boxcar.laptop.project.profiles.profile import Profile
-from boxcar.laptop.project.project import Project
+from boxcar.laptop.providers import known
+from boxcar.laptop.providers.rented_record import records_of
 from boxcar.shared.cell import duration
-from boxcar.shared.errors import BoxcarError, words_of
+from boxcar.shared.errors import words_of
 from boxcar.shared.sentence import _
 from boxcar.shared.wire.box_asks import KeepDeadline
 
@@ -37,27 +38,39 @@ def sentence_of_deadline(profile: Profile, hours: float | None) -> str:
     )
 
 
-def lay_deadlines(project: Project, boxes: Sequence[str], hours: float | None) -> None:
-    """On each of these; where one cannot have it, that is said. A box that has one keeps it."""
-    profile = project.profile
-    stop = profile.meter.stop
-    if not boxes or _why_none(profile) or stop is None or stop.own_key is None:
+def agreed_to(profile: Profile, hours: float | None) -> tuple[int, int]:
+    """What the record keeps of that sentence: `quiet_s` and `most_s`, 0 where there is none."""
+    return (0, 0) if _why_none(profile) else (QUIET_S, most_s(hours))
+
+
+def lay_deadlines(site: Site, boxes: Collection[str]) -> None:
+    """On each of these in whose question it was; where one cannot have it, that is said. A box
+    that has one keeps it. One that was started again has none: `launch` lays it, too.
+    """
+    project, stop = site.project, site.project.profile.meter.stop
+    provider = known.provider_of(project.profile, project.root)
+    agreed = {
+        one.box: one
+        for one in records_of(project.root)
+        if one.box in boxes and one.is_in_use and one.most_s and one.provider == provider
+    }
+    if not agreed or _why_none(project.profile) or stop is None or stop.own_key is None:
         return
-    question = KeepDeadline(stop.own_key, QUIET_S, most_s(hours))
-    with open_site(project, show.say) as site:
-        for box in boxes:
-            try:
-                problem = site.ask(box, question).problem
-            except (BoxcarError, OSError) as error:
-                problem = words_of(error)
-            if problem:
-                show.alarm(
-                    _(
-                        "{box}: no deadline lies on it, and nothing stops it by itself: {why}",
-                        box=box,
-                        why=problem,
-                    )
-                )
+    key = stop.own_key
+    found, errors = side_by_side.each_or_why(
+        [*agreed],
+        lambda box: site.ask(box, KeepDeadline(key, agreed[box].quiet_s, agreed[box].most_s)),
+    )
+    said = {box: reply.problem for box, reply in found.items() if reply.problem}
+    said |= {box: words_of(error) for box, error in errors.items()}
+    for box, why in said.items():
+        show.alarm(
+            _(
+                "{box}: no deadline lies on it, and nothing stops it by itself: {why}",
+                box=box,
+                why=why,
+            )
+        )
 
 
 def _why_none(profile: Profile) -> str | None:

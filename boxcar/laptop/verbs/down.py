@@ -99,6 +99,7 @@ def down(
             if begun and begun.finished_at:
                 return _report(site, begun, (), as_json=as_json, is_stop=is_stop)
             if begun is None and not why and _was_never_launched(site):
+                site.clear_unlaunched()
                 nothing = Missing(
                     None,
                     _(

@@ -15,7 +15,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers import known
 from boxcar.laptop.providers.gone import end_until_gone, stop_until_stopped
-from boxcar.laptop.providers.provider import Listed, Provider
+from boxcar.laptop.providers.provider import Doubt, Listed, NoRights, Provider
 from boxcar.laptop.providers.rented_record import (
     RentedBox,
     live_records,
@@ -41,7 +41,7 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Ending:
-    """One box to be ended: `box` as the list has it, None where it is gone from there; `has_seen`:
+    """One box to be ended: `box` as its provider has it, None where it seems gone; `has_seen`:
     whether this key has seen it alive.
     """
 
@@ -109,12 +109,11 @@ def _ending(
         provider.name,
         provider.access.fingerprint,
     ):
-        box = listed.get(record.id)
-        return (
-            Ending(meter, record.id, box, record, has_seen=bool(record.seen_at))
-            if (record.id)
-            else None
-        )
+        if not record.id:
+            return None
+        # A list may lack for some seconds what is there.
+        box = listed.get(record.id) or _by_id(provider, record.id)
+        return Ending(meter, record.id, box, record, has_seen=bool(record.seen_at))
     box = listed.get(meter.id or "")
     if box is None:
         return None
@@ -130,6 +129,15 @@ def _ending(
         )
         return None
     return Ending(meter, box.id, box, None, has_seen=True)
+
+
+def _by_id(provider: Provider, id: str) -> Listed | None:
+    """None also where it does not say: then it is only looked at."""
+    try:
+        box = provider.read_box(id)
+    except (Doubt, NoRights):
+        return None
+    return box if box is not None and box.state != "gone" else None
 
 
 def _address(alias: str) -> tuple[str, int]:

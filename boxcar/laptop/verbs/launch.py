@@ -42,6 +42,7 @@ from boxcar.laptop.verbs import (
     spending,
     start_queues,
 )
+from boxcar.laptop.verbs.box_deadline import lay_deadlines
 from boxcar.laptop.verbs.next_step import next_step
 from boxcar.laptop.verbs.start_queues import Order
 from boxcar.shared import timestamp
@@ -117,6 +118,9 @@ def launch(
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
             queues, started, problems = _in_turn(site, queues, order, may_start, gone)
+        lay_deadlines(
+            site, {project.plan.queues[one] for one in chosen} - {*gone, *site.silent_boxes()}
+        )
         with show.waiting(_("checking that the first cells really run (up to a minute)")):
             problems += probe(site, started, show.say)
         if as_json:
@@ -175,7 +179,9 @@ def _in_turn(
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())
     order = replace(order, begin_until=spending.begin_until_of_launch(site, view))
-    members.drain_left(site, view)
+    if members.drain_left(site, view):
+        site.refresh()
+        view = look_at_run(site, timestamp.utc_now())
     if even_out.even_out(site, view, queues):
         site.refresh()
         view = look_at_run(site, timestamp.utc_now())

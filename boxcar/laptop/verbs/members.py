@@ -1,8 +1,9 @@
 """What `launch` does for a pool before it starts agents: the cells of boxes that are gone go to the
 members that are left, and a member that is no longer in the job is drained.
 
-A silent box gives nothing back: only a person knows that it will not come back. On Slurm a job's
-end is proof enough, and the agents that are left go on with its cells by themselves.
+A silent box gives nothing back: only a person knows that it will not come back. A job's end is
+proof enough: on Slurm the agents that are left see it and go on with its cells by themselves; on
+Kubernetes they cannot ask, so `launch` gives them the cells of a member that has left.
 """
 
 from __future__ import annotations
@@ -85,24 +86,26 @@ def _share_file(queue: str, other: QueueView) -> bool:
     return names.file_of(queue) == names.file_of(other.name)
 
 
-def drain_left(site: Site, view: RunView) -> None:
-    """Of pools that are in the job. Raises InputError where a queue that had the file alone is at
-    work: a member beside it would share its GPUs.
+def drain_left(site: Site, view: RunView) -> bool:
+    """Of pools that are in the job; whether cells were given back. Raises InputError where a queue
+    that had the file alone is at work: a member beside it would share its GPUs.
     """
-    waiting = site.left_waiting()
-    if waiting:
+    has_given = False
+    if waiting := site.left_waiting():
         _call_off(site, waiting)
     for queue in view.queues:
         file = names.file_of(queue.name)
         if queue.name in site.plan.queues or file not in site.plan.boxes_of_files:
             continue
         if not names.is_member(queue.name):
-            _take_over(site, view, queue)
+            has_given |= _take_over(site, view, queue)
+        elif site.has_ended(queue.name):
+            has_given |= _give_to_others(site, view, queue)
         elif queue.name in waiting:
             continue
         elif queue.is_alive is not False and queue.wanted == RUN:
             _drain(site, queue)
-        elif site.proves_ends or queue.is_alive:
+        elif site.agents_see_ends or queue.is_alive:
             continue
         elif cells := list(_begun(site, view, queue)):
             text = _(
@@ -113,18 +116,26 @@ def drain_left(site: Site, view: RunView) -> None:
             )
             words = ("--gone", queue.box, "--because", "…")
             show.say(Message(text, Command("launch", words)))
+    return has_given
 
 
-def _take_over(site: Site, view: RunView, queue: QueueView) -> None:
+def _take_over(site: Site, view: RunView, queue: QueueView) -> bool:
     """What a queue has begun that had the file alone, before its box was one of a pool."""
     if queue.is_alive is not False:
         text = _(
             "{queue} is at work on {box}, alone with its file", queue=queue.name, box=queue.box
         )
         raise InputError(text, Command("drain", ("--box", queue.box), note=_("then launch")))
-    if list(_begun(site, view, queue)):
-        others = [name for name in site.plan.queues if _share_file(name, queue)]
-        _give_back(site, view, queue, others)
+    return _give_to_others(site, view, queue)
+
+
+def _give_to_others(site: Site, view: RunView, queue: QueueView) -> bool:
+    """To the members that the job has of its pool; whether there was something to give."""
+    if not any(_begun(site, view, queue)):
+        return False
+    others = [name for name in site.plan.queues if _share_file(name, queue)]
+    _give_back(site, view, queue, others)
+    return True
 
 
 def _call_off(site: Site, waiting: Sequence[str]) -> None:
@@ -134,7 +145,7 @@ def _call_off(site: Site, waiting: Sequence[str]) -> None:
     if tasks := site.call_off(waiting):
         show.say(
             _(
-                "{queues} {n:is|are} no longer in the job: what waited in Slurm was cancelled "
+                "{queues} {n:is|are} no longer in the job: what waited to start was cancelled "
                 "({tasks})",
                 queues=", ".join(waiting),
                 n=len(waiting),

@@ -31,10 +31,12 @@ from boxcar.laptop.providers.rented_record import (
     RentedBox,
     live_records,
     read_records,
+    write_log,
     write_record,
 )
 from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.providers.ssh_key import find_key
+from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.deal import Asked, Deal
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
@@ -130,6 +132,7 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         file_system=_file_system(project) if provider.name == "lambda" else "",
     )
     host_keys.forget_host(Home(project.root), box)
+    quiet_s, most_s = box_deadline.agreed_to(project.profile, asked.hours)
     record = RentedBox(
         *(nonce, provider.name, run, box, str(project.job_path), order.label),
         key=provider.access.fingerprint,
@@ -144,6 +147,8 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         machine=offer.machine,
         disk_gb=deal.wish.disk_gb,
         user=project.profile.connection.user or "",
+        quiet_s=quiet_s,
+        most_s=most_s,
     )
     return order, write_record(record)
 
@@ -207,6 +212,18 @@ def _end_again(provider: Provider, record: RentedBox, because: str) -> None:
     now = next((one for one in read_records()[0] if one.nonce == record.nonce), record)
     others = [one.id for one in live_records(read_records()[0]) if one.id and one.id != now.id]
     show.say(_("{box}: {because}. It is ended again", box=now.box, because=because))
+    _keep_log(provider, now)
     with show.waiting(_("ending {id}, and looking until it is gone", id=now.id)):
         end_unused(provider, now, because, others, show.say)
     show.say(_("{box}: {id} is gone, seen twice", box=now.box, id=now.id))
+
+
+def _keep_log(provider: Provider, record: RentedBox) -> None:
+    """What the host said while the box started: it goes with the box. Nothing waits for it long."""
+    try:
+        with show.waiting(_("fetching the log of its start")):
+            text = provider.read_log(record.id)
+        if text:
+            show.say(_("the log of its start: {file}", file=write_log(record, text)))
+    except (BoxcarError, OSError) as error:
+        show.say(_("the log of its start cannot be had: {why}", why=words_of(error)))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.hosts.ssh_aliases import read_aliases
+from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers import known
 from boxcar.laptop.providers.gone import end_until_gone, look_at_box, stop_until_stopped
@@ -72,8 +73,9 @@ def up(
             if deal is None or not is_agreed(deal, asked, provider, project.profile):
                 return 1
             rent_all(Renting(provider, project, deal, asked))
-        standing = [one.box for one in records_of(project.root) if _stands(one)]
-        lay_deadlines(project, standing, hours)
+        if any(one.is_in_use for one in records_of(project.root)):
+            with open_site(project, show.say) as site:
+                lay_deadlines(site, [box.name for box in project.plan.boxes])
         _offer_include(project)
     return audit(project)
 
@@ -137,11 +139,6 @@ def _own_records(provider: Provider, project: Project) -> list[RentedBox]:
                 )
             )
     return found
-
-
-def _stands(record: RentedBox) -> bool:
-    """Whether it is the box under its alias, and came up."""
-    return bool(record.up_at) and not (record.end_asked_at or record.replaced_at)
 
 
 def _finish_end(provider: Provider, record: RentedBox) -> None:

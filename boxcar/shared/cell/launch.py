@@ -29,12 +29,17 @@ _SHUTDOWN_S = "70"
 
 @dataclass(frozen=True)
 class Machine:
-    """Where it starts: the environment there, what finds a free port, its name to other nodes."""
+    """Where it starts: the environment there, what finds a free port, its name to other nodes.
+
+    `pods`: how many it has on Kubernetes; `lead` starts what follows it on all of them.
+    """
 
     environ: Mapping[str, str]
     free_port: Callable[[], int]
     host: str = ""
     has_loopback: bool = True
+    pods: int = 0
+    lead: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,7 +210,46 @@ def _by_deepspeed(spec: AttemptSpec, machine: Machine, environ: Mapping[str, str
     return [*head, *address, *spec.words]
 
 
-# --- several nodes, in a job of Slurm
+# --- several nodes: a torchrun on each, which meet at this one
+
+
+def _over_nodes(spec: AttemptSpec, machine: Machine) -> list[str]:
+    if machine.lead:
+        return _over_pods(spec, machine)
+    return _over_slurm(spec, machine)
+
+
+def _meet(spec: AttemptSpec, machine: Machine, among: str) -> list[str]:
+    return [
+        *("--nnodes", str(spec.nodes), "--nproc-per-node", str(spec.ranks)),
+        *("--rdzv-backend", "c10d", "--rdzv-endpoint", f"{machine.host}:{machine.free_port()}"),
+        *("--rdzv-id", f"{among}.{spec.cell}.{spec.attempt}"),
+    ]
+
+
+def _too_few(spec: AttemptSpec, task: str, there: object) -> InputError:
+    return InputError(
+        _(
+            "{cell} needs {nodes} nodes, but its job {task} has {what}: launch again when "
+            "that job has ended",
+            cell=spec.cell,
+            nodes=spec.nodes,
+            task=task,
+            what=there,
+        )
+    )
+
+
+# --- in pods of Kubernetes
+
+
+def _over_pods(spec: AttemptSpec, machine: Machine) -> list[str]:
+    if spec.nodes > machine.pods:
+        raise _too_few(spec, machine.host, machine.pods)
+    return [*machine.lead, *_torchrun(spec), *_meet(spec, machine, spec.run), *spec.words]
+
+
+# --- in a job of Slurm
 
 # srun that is told to end kills the step; a signal to the step leaves it time to save. What an srun
 # that was killed has left on the other nodes would train beside this attempt.
@@ -226,33 +270,20 @@ export PET_RDZV_CONF=is_host=0
 exec "$@\""""
 
 
-def _over_nodes(spec: AttemptSpec, machine: Machine) -> list[str]:
-    """srun starts a torchrun on each node, and these meet at this one."""
+def _over_slurm(spec: AttemptSpec, machine: Machine) -> list[str]:
+    """srun starts a torchrun on each node."""
     job, nodes = machine.environ, str(spec.nodes)
     task = _task(job)
     if spec.nodes > int(job.get("SLURM_JOB_NUM_NODES") or 1):
-        raise InputError(
-            _(
-                "{cell} needs {nodes} nodes, but its job {task} has {what}: launch again when "
-                "that job has ended",
-                cell=spec.cell,
-                nodes=nodes,
-                task=task,
-                what=job.get("SLURM_JOB_NUM_NODES") or 1,
-            )
-        )
+        raise _too_few(spec, task, job.get("SLURM_JOB_NUM_NODES") or 1)
     srun = [
         *("srun", f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"),
         *("--kill-on-bad-exit=1", "--export=ALL", "--mpi=none"),
         f"--cpus-per-task={job.get('SLURM_CPUS_PER_TASK') or 1}",
     ]
-    meet = [
-        *("--nnodes", nodes, "--nproc-per-node", str(spec.ranks), "--rdzv-backend", "c10d"),
-        *("--rdzv-endpoint", f"{machine.host}:{machine.free_port()}"),
-        *("--rdzv-id", f"{task}.{spec.cell}.{spec.attempt}"),
-    ]
     on_each = ["bash", "-c", _ON_EACH, job.get("SLURMD_NODENAME", "")]
-    return ["bash", "-c", _AROUND, task, *srun, *on_each, *_torchrun(spec), *meet, *spec.words]
+    torchrun = [*_torchrun(spec), *_meet(spec, machine, task), *spec.words]
+    return ["bash", "-c", _AROUND, task, *srun, *on_each, *torchrun]
 
 
 def _task(job: Mapping[str, str]) -> str:

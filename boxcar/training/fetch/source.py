@@ -16,6 +16,7 @@ from boxcar.shared import web_file
 from boxcar.shared.disk import digest
 from boxcar.shared.errors import InputError, TemporaryError
 from boxcar.shared.safe_url import identity_of_url, shown
+from boxcar.training.second_home import store_options
 
 PACKAGES = {
     **dict.fromkeys(("s3", "s3a"), "s3fs"),
@@ -155,7 +156,7 @@ def _file_system(url: str) -> tuple[Any, str]:
         raise InputError("fsspec is missing here: pip install fsspec") from None
     protocol = _protocol(url)
     try:
-        fs, path = fsspec.url_to_fs(url)
+        fs, path = fsspec.url_to_fs(url, **store_options(url))
     except ImportError as error:
         packages = PACKAGES.get(protocol)
         line = f"pip install {packages}" if packages else shown(str(error))

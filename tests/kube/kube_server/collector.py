@@ -42,8 +42,8 @@ class Collector:
                 is_empty = False
                 if not child["metadata"].get("deletionTimestamp"):
                     self.store.delete(plural, child)
-        if is_empty:
-            namespace["metadata"]["finalizers"] = []
+        if is_empty and "kubernetes" in namespace["metadata"].get("finalizers", []):
+            namespace["metadata"]["finalizers"].remove("kubernetes")
             self.store.touch("namespaces", namespace)
 
 
@@ -59,6 +59,7 @@ def unreachable(store: Store, node: str) -> None:
 
 def without_node(store: Store, node: str) -> None:
     """The node itself was deleted: the pods' collector calls its pods failed, and they go."""
+    store.remove("nodes", store.get("nodes", "", node))
     for pod in store.all("pods"):
         if pod["spec"].get("nodeName") != node:
             continue

@@ -42,7 +42,7 @@ class Container:
     working_dir: str = "/"
     termination_log: str = "/dev/termination-log"
     hostname: str = "pod"
-    has_python: bool = True
+    lacks: str = ""  # programs that its image has not, as a pattern: python*
     out_of_memory: bool = False
     is_killed: bool = False
     process: asyncio.subprocess.Process | None = field(default=None, repr=False)
@@ -107,14 +107,14 @@ class Container:
         return "\n".join(lines) + "\n"
 
     def _hidden(self, layer: str) -> list[str]:
-        """An image without Python: what overlayfs takes for a removed file."""
-        if self.has_python:
+        """What the image has not: what overlayfs takes for a removed file."""
+        if not self.lacks:
             return []
         lines = []
         for folder in _NOT_PULLED:
             where = f"{layer}/up/{folder}"
             lines.append(f"[ -L /{folder} ] || mkdir -p {where}")
-            for one in sorted(Path("/", folder).glob("python*")):
+            for one in sorted(Path("/", folder).glob(self.lacks)):
                 lines.append(f"[ -L /{folder} ] || mknod {where}/{one.name} c 0 0")
         return lines
 
@@ -136,6 +136,11 @@ class Container:
                 os.kill(pid, number)
             elif self.process is not None and number == signal.SIGKILL:
                 self.process.kill()
+
+    @property
+    def cannot_start(self) -> bool:
+        """Its image has not the program that it is to begin with."""
+        return bool(self.lacks) and Path(self.command[0]).match(self.lacks)
 
     async def wait(self) -> int:
         """Its exit code; 128 and the number for a signal."""

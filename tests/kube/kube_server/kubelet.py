@@ -49,7 +49,7 @@ class Kubelets:
 
     store: Store
     folders: Folders
-    images: dict[str, str] = field(default_factory=dict)  # NAME: missing, without-python
+    images: dict[str, str] = field(default_factory=dict)  # NAME: missing, without-python, -bash
     lost: set[str] = field(default_factory=set)
     crash_wait_s: float = 0.2
     running: dict[str, Running] = field(default_factory=dict)
@@ -140,6 +140,8 @@ class Kubelets:
             if container is None:
                 return 137
             code = await self._followed(one, container)
+            if container.cannot_start:
+                code = 128
             state = self._terminated(one, spec, container, code)
             self._state(one, spec, where, restarts, terminated=state)
             policy = one.pod["spec"]["restartPolicy"]
@@ -202,7 +204,7 @@ class Kubelets:
             working_dir=spec.get("workingDir") or "/",
             termination_log=spec["terminationMessagePath"],
             hostname=pod["metadata"]["name"][:63],
-            has_python=kind != "without-python",
+            lacks={"without-python": "python*", "without-bash": "bash"}.get(kind, ""),
         )
 
     def _attached(self, pod: Object) -> None:
@@ -247,6 +249,8 @@ class Kubelets:
         message = container.message
         if not message and code and spec["terminationMessagePolicy"] == "FallbackToLogsOnError":
             message = container.log.read_bytes()[-2048:].decode(errors="replace")
+        if container.cannot_start:
+            reason, message = "StartError", _start_error(container.command[0])
         state = {"exitCode": code, "reason": reason, "finishedAt": now()}
         return {**state, "message": message} if message else state
 
@@ -278,6 +282,15 @@ class Kubelets:
             statuses.remove(old)
         statuses.append(new)
         self.store.touch("pods", one.pod)
+
+
+def _start_error(program: str) -> str:
+    """As containerd says it."""
+    return (
+        "failed to create containerd task: failed to create shim task: OCI runtime create failed: "
+        f'runc create failed: unable to start container process: exec: "{program}": stat '
+        f"{program}: no such file or directory: unknown"
+    )
 
 
 def claims(pod: Object) -> list[str]:

@@ -52,10 +52,7 @@ class Server:
         for name in ("default", "kube-system"):
             self._made("namespaces", "Namespace", name, status={"phase": "Active"})
         for number in (1, 2):
-            node = self._made("nodes", "Node", f"node-{number}", status={})
-            room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "4"}
-            node["status"].update(allocatable=room, capacity=dict(room))
-            set_condition(node, "Ready", "True", "KubeletReady")
+            self._add_node({"node": f"node-{number}"})
         shared = {"annotations": {DEFAULT_CLASS: "true"}}
         for name, provisioner, meta, modes in (
             ("shared", "tests/folder", shared, "ReadWriteMany ReadWriteOnce"),
@@ -66,6 +63,14 @@ class Server:
             one["metadata"].update(meta)
             one.update(parameters={"modes": modes}, volumeBindingMode="Immediate")
             one["reclaimPolicy"] = "Delete"
+
+    def _add_node(self, asked: Object) -> None:
+        """A new one, or a machine that comes back after its node was deleted."""
+        self.kubelets.lost.discard(asked["node"])
+        node = self._made("nodes", "Node", asked["node"], status={})
+        room = {"cpu": "64", "memory": "256Gi", "pods": "110", "nvidia.com/gpu": "4"}
+        node["status"].update(allocatable=room, capacity=dict(room))
+        set_condition(node, "Ready", "True", "KubeletReady")
 
     def _made(self, plural: str, kind: str, name: str, **rest: Any) -> Object:
         version = "storage.k8s.io/v1" if plural == "storageclasses" else "v1"
@@ -101,8 +106,10 @@ class Server:
             "deny": lambda asked: self.api.denied.append(asked["words"]),
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
+            "kill": self._kill,
             "evict": self._evict,
             "lose-node": self._lose_node,
+            "add-node": self._add_node,
             "delete-node": lambda asked: without_node(self.store, asked["node"]),
             "room": self._room,
         }
@@ -119,13 +126,18 @@ class Server:
     def _pod(self, asked: Object) -> Object:
         return self.store.get("pods", asked.get("namespace", "default"), asked["pod"])
 
+    def _kill(self, asked: Object) -> None:
+        """Every process of the pod ends at once."""
+        running = self.kubelets.running[self._pod(asked)["metadata"]["uid"]]
+        for container in running.containers.values():
+            container.signal(signal.SIGKILL)
+
     def _out_of_memory(self, asked: Object) -> None:
         """The kernel ends the whole container, as kubelets of 1.28 and later have it."""
-        for container in self.kubelets.running[
-            self._pod(asked)["metadata"]["uid"]
-        ].containers.values():
+        running = self.kubelets.running[self._pod(asked)["metadata"]["uid"]]
+        for container in running.containers.values():
             container.out_of_memory = True
-            container.signal(signal.SIGKILL)
+        self._kill(asked)
 
     def _evict(self, asked: Object) -> None:
         said = asked.get("message", "The node was low on resource: memory.")

@@ -119,7 +119,8 @@ class Streams:
             err.cancel()
             return 0
         await asyncio.gather(out, err)
-        return await process.wait()
+        code = await process.wait()
+        return 128 - code if code < 0 else code
 
 
 async def _send(

@@ -155,3 +155,10 @@ def test_one_that_a_list_lacks_for_a_moment_is_not_destroyed(renter, two, words)
     renter.type(*words).ended(75)
     assert len(renter.server.boxes) == 2 and renter.server.calls("end") == 0
     assert renter.seen_gone() == [], "nobody typed an id"
+
+
+def test_one_that_a_list_lacks_for_a_moment_is_asked_for_by_its_id(renter, two):
+    for box in renter.server.boxes.values():
+        box.hidden = 1
+    renter.type("down", typed=f"{two['box-a']}\n{two['box-b']}\n").ended(0)
+    assert renter.server.boxes == {} and renter.seen_gone() == ["box-a", "box-b"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 
 import pytest
-from stand_in_providers import KEY, KEYS, LOOKS_ONLY, OTHERS, SECRET
+from stand_in_providers import KEY, KEYS, LOG_LINE, LOOKS_ONLY, OTHERS, SECRET
 
 
 def test_offers_spend_nothing_and_say_what_fits(renter):
@@ -123,6 +125,20 @@ def test_a_box_that_never_boots_is_ended_and_seen_gone(renter):
     assert said.code != 0 and renter.server.boxes == {}
     assert "did not come up" in said.err and "is gone, seen twice" in said.err
     assert all(one["gone_at"] for one in renter.records())
+    logs = [
+        path.read_text() for path in (renter.home / "state" / "boxcar" / "rented").glob("*.log")
+    ]
+    if renter.server.name == "lambda":
+        assert logs == [], "Lambda has none"
+    else:
+        assert len(logs) == len(renter.records()) and all(LOG_LINE in text for text in logs)
+
+
+def test_a_log_that_cannot_be_had_holds_up_no_end(renter):
+    renter.server.boots = -1
+    renter.server.fault("log", *["before 500"] * 9)
+    said = renter.up("--boxes", "1")
+    assert renter.server.boxes == {} and "is gone, seen twice" in said.err
 
 
 def test_a_host_that_says_that_it_cannot_is_left_early_and_its_machine_blocked(renter):
@@ -288,3 +304,24 @@ def test_a_ceiling_in_another_currency_refuses(renter):
     renter.project.write_job(max_rate="3 CNY/h")
     said = renter.up("--boxes", "1").ended(2)
     assert "Write it in USD" in said.err and renter.server.ever == {}
+
+
+def test_a_deadline_is_laid_where_the_question_named_it_and_only_there(renter):
+    renter.server.credit = 500.0
+    said = renter.up("--hours", "100").ended(0)
+    has_one = renter.server.name != "lambda"  # which has no stop
+    assert ("a box stops itself" in said.err) is has_one
+    [one, two] = renter.records()
+    assert (one.get("quiet_s"), one.get("most_s")) == ((21600, 720000) if has_one else (None, None))
+    assert renter.deadlines() == (sorted([one["id"], two["id"]]) if has_one else [])
+
+
+def test_one_of_an_older_up_that_asked_for_no_deadline_gets_none(renter):
+    renter.up("--boxes", "1").ended(0)
+    [record] = renter.records()
+    folder = renter.home / "state" / "boxcar"
+    shutil.rmtree(folder / "boxes", ignore_errors=True)
+    without = {name: value for name, value in record.items() if name not in ("quiet_s", "most_s")}
+    (folder / "rented" / f"{record['nonce']}.json").write_text(json.dumps(without))
+    renter.up("--boxes", "2").ended(0)
+    assert record["id"] not in renter.deadlines()

@@ -395,6 +395,19 @@ def test_steps_that_a_killed_srun_has_left_are_ended_and_nothing_else(tmp_path):
     assert done.stdout.splitlines()[-1] == "train.py"
 
 
+def test_on_kubernetes_the_lead_starts_the_torchrun_that_the_other_pods_start_too(tmp_path):
+    spec = make_spec(tmp_path, cell="x", launcher="torchrun", ranks=4, nodes=2)
+    machine = Machine({}, lambda: 29400, "a-0.set", pods=3, lead=("lead", "SPEC"))
+    words = launch.start(spec, machine, {}).argv
+    assert words == (
+        *("lead", "SPEC", sys.executable, "-m", "torch.distributed.run"),
+        *("--nnodes", "2", "--nproc-per-node", "4", "--rdzv-backend", "c10d"),
+        *("--rdzv-endpoint", "a-0.set:29400", "--rdzv-id", "tiny.x.1", "train.py"),
+    )
+    with pytest.raises(InputError, match=r"x needs 4 nodes, but its job a-0.set has 3"):
+        launch.start(make_spec(tmp_path, cell="x", launcher="torchrun", nodes=4), machine, {})
+
+
 @pytest.mark.parametrize("name", ["_AROUND", "_ON_EACH"])
 def test_what_bash_runs_there_is_clean_for_shellcheck(name):
     shellcheck = Path(sys.executable).with_name("shellcheck")
