@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from waiting import LIMIT_S
+
 PAGE = b"<!DOCTYPE html><html><body>please log in</body></html>"
 
 
@@ -68,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         try:
             if how == "slow" and len(body) > 1 << 16:
                 self._send(body[: 1 << 16])
-                self.server.let_go.wait(60)
+                self.server.let_go.wait(LIMIT_S)
                 body = body[1 << 16 :]
             self._send(body)
         except OSError:

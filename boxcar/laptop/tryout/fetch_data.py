@@ -5,16 +5,17 @@ A try needs what its cells read. It lies in `.boxcar/fetched/` and may be remove
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.common.progress import Part
+from boxcar.laptop.common.progress import Part, Progress
 from boxcar.laptop.project import data_of_job
 from boxcar.laptop.project.project import Project
 from boxcar.shared.disk import atomic, lock
@@ -26,9 +27,18 @@ from boxcar.shared.paths import DataPaths
 from boxcar.shared.sentence import _
 
 _LOOK_EVERY_S = 0.2
+ShowProgress = Callable[[str], contextlib.AbstractContextManager[Progress]]
 
 
-def fetch_data(project: Project, python: str, training_zip: Path) -> dict[str, Path]:
+@contextlib.contextmanager
+def unseen(what: str) -> Iterator[Progress]:
+    """Nobody is told how far it is."""
+    yield Progress(what)
+
+
+def fetch_data(
+    project: Project, python: str, training_zip: Path, progress: ShowProgress = unseen
+) -> dict[str, Path]:
     """The folder of each name. Raises InputError for what cannot be had, TemporaryError where
     another one fetches it now.
     """
@@ -36,7 +46,7 @@ def fetch_data(project: Project, python: str, training_zip: Path) -> dict[str, P
     store = DataPaths(Home(project.root).fetched)
     lacking = [one for one in urls if fetched_data.find(store, one) is None]
     if lacking:
-        with show.progress(_("data from its URL")) as bar:
+        with progress(_("data from its URL")) as bar:
             parts = [bar.part(0, one.name) for one in lacking]
             for one, part in zip(lacking, parts, strict=True):
                 _fetch(store, one, part, [python, str(training_zip)])

@@ -26,7 +26,7 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, memory, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
-from boxcar.laptop.tryout.fetch_data import fetch_data
+from boxcar.laptop.tryout.fetch_data import ShowProgress, fetch_data, unseen
 from boxcar.laptop.tryout.memory import Memory
 from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
@@ -167,8 +167,9 @@ class Stage:
 
 
 @contextlib.contextmanager
-def prepare(project: Project, python: str) -> Iterator[Stage]:
-    """A stage with a fresh copy of the code, for tries by that interpreter.
+def prepare(project: Project, python: str, progress: ShowProgress = unseen) -> Iterator[Stage]:
+    """A stage with a fresh copy of the code, for tries by that interpreter. `progress`: shows how
+    far data from URLs is, which is fetched once.
 
     Raises InputError, DamagedError, TemporaryError, OSError.
     """
@@ -176,7 +177,9 @@ def prepare(project: Project, python: str) -> Iterator[Stage]:
     atomic.make_folder(folder)
     with alone_in(folder) as held:
         training(folder).write_bytes(archives.build_training())
-        _link_data(project, folder / "data", fetch_data(project, python, training(folder)))
+        _link_data(
+            project, folder / "data", fetch_data(project, python, training(folder), progress)
+        )
         yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
 
 
