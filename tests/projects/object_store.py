@@ -1,7 +1,8 @@
 """An S3 server over TLS: rclone's, behind a front that may refuse what some stores refuse.
 
 The front is ours. What it refuses, and with which words, is as those stores document it: Alibaba
-OSS a body in `aws-chunked`, and a bucket in the path.
+OSS a body in `aws-chunked`, and a bucket in the path; OSS, OVH and OpenStack Swift a removal of
+many objects without Content-MD5.
 """
 
 from __future__ import annotations
@@ -103,6 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
             return 400, "InvalidArgument", "aws-chunked encoding is not supported"
         if not self.headers["host"].startswith(f"{BUCKET}."):
             return 403, "SecondLevelDomainForbidden", "address the bucket in the host's name"
+        if self.path.endswith("?delete") and "content-md5" not in self.headers:
+            return 400, "InvalidRequest", "Missing required header for this request: Content-MD5"
         return None
 
     def _answer(self, code: int, name: str, words: str) -> None:

@@ -17,6 +17,10 @@ class Refused(InputError):
     """The cluster has said no, and will again."""
 
 
+class OverQuota(Refused):
+    """A quota is used up, or less than what is asked for."""
+
+
 class NotThere(Refused):
     """There is no such object."""
 
@@ -92,6 +96,14 @@ _CASES = (
         mark(
             "the quota {quota} is used up (wanted: {wanted}; used: {used}; limit: {most}). Ask "
             "for less, delete what you no longer need, or have the quota raised"
+        ),
+        OverQuota,
+    ),
+    _Case(
+        re.compile(r"failed quota: (?P<quota>[^:]+): must specify (?P<lacking>.+)"),
+        mark(
+            "the quota {quota} wants each pod to say what it needs ({lacking}). Say it in the "
+            "profile (kubernetes: {{cpu: 8, memory: 64Gi}})"
         ),
     ),
     _Case(

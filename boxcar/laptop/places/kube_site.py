@@ -25,7 +25,7 @@ from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_rules
+from boxcar.laptop.places import kube_ends, kube_facts, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -182,19 +182,13 @@ class KubeSite(MirroredSite):
         """What the cluster says of what is asked for, before it is asked for."""
         self._check_options()
         version = self.kubectl.server_version()
-        claim = self.kubectl.find("persistentvolumeclaim", self.options.claim or "")
-        tried = {}
-        for queue in self.plan.queues:
-            tried[queue] = kube_rules.tried(self.kubectl, self._job(queue, "0" * 64, (), version))
-        may = {words: kube_rules.may(self.kubectl, words) for words in kube_rules.NEEDED}
-        rows = kube_rules.judge(
-            self.plan,
-            self.options,
-            version=version,
-            claim=claim,
-            refusals=tried,
-            allowed=may,
-        )
+        begun = {
+            job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
+        }
+        made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
+        jobs = {queue: job for queue, job in made.items() if job["metadata"]["name"] not in begun}
+        facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
+        rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
         return rows if is_refused else [*rows, self._row_of_image()]
 

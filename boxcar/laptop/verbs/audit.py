@@ -398,6 +398,11 @@ _NAMES = {
     "node": mark("node"),
     "hook": mark("hook"),
     "GPUs": mark("GPUs"),
+    # Of Kubernetes, whose own words Job and Kueue are.
+    "claim": mark("PersistentVolumeClaim"),
+    "access": mark("access"),
+    "pod": mark("pod"),
+    "quota": mark("quota"),
     "tier from nodes": mark("tier from nodes"),
     "file locks": mark("file locks"),
     "room": mark("free space"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import re
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,7 +13,7 @@ import jsonschema
 import kubernetes_validate.utils as schemas
 from referencing import Registry, Resource
 
-from .kinds import Kind
+from .kinds import CUSTOM_VERSIONS, Kind
 from .store import ApiError, Object, Store
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -35,7 +36,9 @@ def check_fields(one: Object, version: tuple[int, int], how: str) -> list[str]:
 
     A value of the wrong type is refused always.
     """
-    warnings = []
+    warnings: list[str] = []
+    if one["apiVersion"] in CUSTOM_VERSIONS:
+        return warnings
     for error in _validator(one["kind"], one["apiVersion"], version).iter_errors(one):
         path = ".".join(str(part) for part in error.absolute_path)
         if error.validator == "required" and "podFailurePolicy" in error.absolute_path:
@@ -54,6 +57,8 @@ def check_fields(one: Object, version: tuple[int, int], how: str) -> list[str]:
 
 def drop_unknown(one: Object, version: tuple[int, int]) -> None:
     """As a server does with what it does not know, when it was not asked to be strict."""
+    if one["apiVersion"] in CUSTOM_VERSIONS:
+        return
     for error in list(_validator(one["kind"], one["apiVersion"], version).iter_errors(one)):
         if error.validator == "additionalProperties":
             for name in re.findall(r"'([^']+)'", error.message):
@@ -245,28 +250,69 @@ def used(store: Store, namespace: str, name: str) -> Decimal:
 
 
 def _of_pod(spec: Object, name: str) -> Decimal:
-    return requested(spec).get(name.removeprefix("requests."), Decimal(0))
+    which = "limits" if name.startswith("limits.") else "requests"
+    resource = name.removeprefix(f"{which}.")
+    values = (one.get("resources", {}).get(which, {}) for one in spec["containers"])
+    return sum((quantity(each.get(resource, 0)) for each in values), Decimal(0))
+
+
+def _unsaid(spec: Object, hard: Object) -> list[str]:
+    """What a quota wants each container to say and one does not: `limits.cpu for: main`."""
+    told = []
+    for name in sorted(hard):
+        which = "limits" if name.startswith("limits.") else "requests"
+        resource = name.removeprefix(f"{which}.")
+        silent = [
+            one["name"]
+            for one in spec["containers"]
+            if resource in ("cpu", "memory") and resource not in one["resources"].get(which, {})
+        ]
+        told += [f"{name} for: {','.join(silent)}"] if silent else []
+    return told
+
+
+@dataclass
+class QuotaController:
+    """What is used of each quota, as people read it."""
+
+    store: Store
+
+    def reconcile(self) -> None:
+        for quota in self.store.all("resourcequotas"):
+            namespace, hard = quota["metadata"]["namespace"], quota["spec"].get("hard", {})
+            have = {name: str(used(self.store, namespace, name)) for name in hard}
+            if quota.get("status") != (status := {"hard": hard, "used": have}):
+                quota["status"] = status
+                self.store.touch("resourcequotas", quota)
 
 
 def check_quota(store: Store, one: Object, kind: Kind) -> None:
     namespace = one["metadata"].get("namespace", "")
     for quota in store.all("resourcequotas", namespace):
+        hard = quota["spec"].get("hard", {})
+        if kind.plural == "pods" and (unsaid := _unsaid(one["spec"], hard)):
+            said = f"failed quota: {quota['metadata']['name']}: must specify {'; '.join(unsaid)}"
+            _forbid(one, kind, said)
         over = []
-        for name, hard in quota["spec"].get("hard", {}).items():
+        for name, most in hard.items():
             more = _more(one, kind, name)
             have = used(store, namespace, name)
-            if more and have + more > quantity(hard):
-                over.append((name, more, have, hard))
+            if more and have + more > quantity(most):
+                over.append((name, more, have, most))
         if over:
             told = [",".join(f"{name}={row[at]}" for name, *row in over) for at in range(3)]
             said = (
                 f"exceeded quota: {quota['metadata']['name']}, requested: {told[0]}, "
                 f"used: {told[1]}, limited: {told[2]}"
             )
-            name = one["metadata"].get("name", "")
-            details = {"name": name, "group": kind.group, "kind": kind.plural}
-            message = f'{kind.qualified} "{name}" is forbidden: {said}'
-            raise ApiError(403, "Forbidden", message, details)
+            _forbid(one, kind, said)
+
+
+def _forbid(one: Object, kind: Kind, why: str) -> None:
+    name = one["metadata"].get("name", "")
+    details = {"name": name, "group": kind.group, "kind": kind.plural}
+    message = f'{kind.qualified} "{name}" is forbidden: {why}'
+    raise ApiError(403, "Forbidden", message, details)
 
 
 def _more(one: Object, kind: Kind, name: str) -> Decimal:

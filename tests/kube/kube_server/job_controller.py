@@ -51,6 +51,7 @@ class JobController:
         if spec["suspend"] or ends is not None:
             for one in active:
                 if not one["metadata"].get("deletionTimestamp"):
+                    self._release(one)  # first: what the controller itself ends is no failure
                     self.store.delete("pods", one)
         if ends is not None:
             self._end(job, ends, running=bool(active))

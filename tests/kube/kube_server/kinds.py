@@ -25,7 +25,7 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
-KINDS = (
+KINDS = [
     Kind("", "v1", "Pod", "pods", "po"),
     Kind("", "v1", "Secret", "secrets"),
     Kind("", "v1", "ConfigMap", "configmaps", "cm"),
@@ -38,11 +38,23 @@ KINDS = (
     Kind("storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", namespaced=False),
     Kind("authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews",
          namespaced=False),
-)  # fmt: skip
+]  # fmt: skip
 BY_PATH = {(one.group, one.version, one.plural): one for one in KINDS}
 BY_PLURAL = {one.plural: one for one in KINDS}
+# What an admin may install beside; the server knows no schema of it.
+CUSTOM = (Kind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues", "queue"),)
+CUSTOM_VERSIONS = {one.api_version for one in CUSTOM}
 SUBRESOURCES = {"pods": ("log", "exec", "eviction", "status"), "jobs": ("status",)}
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+
+def install(group: str) -> None:
+    """From now on kubectl finds the kinds of that group."""
+    for one in CUSTOM:
+        if one.group == group and one not in KINDS:
+            KINDS.append(one)
+            BY_PATH[one.group, one.version, one.plural] = one
+            BY_PLURAL[one.plural] = one
 
 
 def discovery(path: str) -> dict[str, Any] | None:

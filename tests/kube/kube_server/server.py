@@ -16,6 +16,8 @@ from typing import Any
 
 from aiohttp import web
 
+from . import kinds
+from .admission import QuotaController
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .job_controller import JobController
@@ -45,7 +47,8 @@ class Server:
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
-        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store))
+        quotas = QuotaController(self.store)
+        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store), quotas)
         self._begin()
 
     def _begin(self) -> None:
@@ -112,6 +115,7 @@ class Server:
             "add-node": self._add_node,
             "delete-node": lambda asked: without_node(self.store, asked["node"]),
             "room": self._room,
+            "install": lambda asked: kinds.install(asked["group"]),
         }
         try:
             ways[request.match_info["what"]](await request.json())
