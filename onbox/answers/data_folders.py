@@ -62,7 +62,7 @@ def find(store: DataPaths, run: RunOnBox, *, is_thorough: bool = False) -> data_
         runs = tuple(sorted({name for name, at in links if at == folder.name}))
         told = tuple(problems[:_MOST_TOLD])
         found.append(data_asks.DataSeen(folder.name, size_bytes, len(files), told, runs))
-    return data_asks.DataFound(tuple(found), disk_room(_there(store.root)).free_bytes)
+    return data_asks.DataFound(tuple(found), disk_room(there(store.root)).free_bytes)
 
 
 def prepare(store: DataPaths, question: data_asks.PrepareData) -> data_asks.DataPrepared:
@@ -71,7 +71,7 @@ def prepare(store: DataPaths, question: data_asks.PrepareData) -> data_asks.Data
     here = [path.stat().st_size for path in _files(folder)]
     left_bytes = max(0, sum(question.sizes_bytes) - sum(here))
     new = max(0, len(question.sizes_bytes) - len(here))
-    checked_copy.check_room(_there(store.root), [left_bytes, *[0] * new])
+    checked_copy.check_room(there(store.root), [left_bytes, *[0] * new])
     atomic.make_folder(folder / DATA_FILES)
     return data_asks.DataPrepared(str(folder / DATA_FILES))
 
@@ -152,7 +152,8 @@ def _files(folder: Path, *, with_links: bool = False) -> Iterator[Path]:
                 yield path
 
 
-def _there(folder: Path) -> Path:
+def there(folder: Path) -> Path:
+    """What of the path exists."""
     return next(one for one in (folder, *folder.parents) if one.is_dir())
 
 

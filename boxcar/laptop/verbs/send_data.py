@@ -86,6 +86,19 @@ def find_data(
     )
 
 
+def look_at_urls(
+    site: Site, boxes: list[str]
+) -> tuple[dict[str, data_asks.UrlsSeen], dict[str, Exception]]:
+    """What each place sees of the data that it is to fetch itself."""
+    plan = site.plan
+    hook = site.project.profile.hook
+    env = {**plan.env, **plan.job_env}
+    question = data_asks.LookAtUrls(plan.is_data_on_tier, plan.data_urls, hook, env)
+    return side_by_side.each_or_why(
+        _places(site, boxes), lambda box: site.ask(box, question, timeout_s=CHECK_TIMEOUT_S)
+    )
+
+
 def _send_to(
     site: Site, box: str, data: list[ReadData], bar: Progress, stop: threading.Event
 ) -> list[str]:

@@ -11,6 +11,7 @@ from apart import apart
 from tiny_project import TinyProject, make_project
 from web_server import web_server
 
+from boxcar.laptop.fitness.data_on_boxes import judge_urls
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.release.data_files import read_data
@@ -20,7 +21,9 @@ from boxcar.laptop.verbs.data import data
 from boxcar.laptop.verbs.plan import plan
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.paths import DataPaths
+from boxcar.shared.wire.data_asks import UrlSeen, UrlsSeen
 
 
 @pytest.fixture
@@ -235,3 +238,33 @@ def test_smoke_fetches_it_once_to_this_machine(tiny: TinyProject) -> None:
                 linked = Path(stage.data, "pde", "burgers.h5").read_bytes()
             assert linked == web.files["burgers.h5"]
         assert web.sent_bytes < 110_000
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict", "said"),
+    [
+        ("ranges/burgers.h5", 0, "100.0 kB to fetch"),
+        ("404/burgers.h5", 1, "pde: HTTP 404"),
+        ("login/burgers.h5", 1, "a web page came where a file was asked"),
+    ],
+)
+def test_audit_asks_for_a_url_from_the_box(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str], path: str, verdict: int, said: str
+) -> None:
+    with web_server() as web:
+        web.files["burgers.h5"] = bytes(100_000)
+        assert audit(with_url(tiny, f"{{pde: {{url: '{web.url(path)}'}}}}")) == verdict
+        shown = " ".join(capsys.readouterr().out.split())
+        assert said in shown and "data from URLs" in shown
+        assert web.sent_bytes < 1000, "it is only looked at"
+
+
+def test_audit_refuses_what_does_not_fit_and_counts_an_archive_twice() -> None:
+    urls = [DataUrl("pde", "https://h/a", unpack=True), DataUrl("b", "https://h/b")]
+    seen = UrlsSeen(
+        (UrlSeen("pde", 40 << 30, None, False), UrlSeen("b", None, None, False)), 90 << 30
+    )
+    [row] = judge_urls(urls, {"box-a": seen}, {})
+    assert row.verdict == "ok" and row.reason == "size not known before it is fetched: b"
+    [row] = judge_urls(urls, {"box-a": seen}, {"box-a": 20 << 30})
+    assert row.verdict == "refuse" and "does not fit" in row.reason

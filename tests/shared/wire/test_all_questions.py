@@ -19,6 +19,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.submitted import Task
@@ -236,6 +237,12 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         data_asks.DataInstalled(True),
     ),
     (data_asks.RemoveData(False, SHA), data_asks.DataRemoved(3)),
+    (
+        data_asks.LookAtUrls(
+            False, (DataUrl("pde", "https://h/a.h5", None, True),), "source /etc/x", {"A": "1"}
+        ),
+        data_asks.UrlsSeen((data_asks.UrlSeen("pde", None, "HTTP 404", False),), 5),
+    ),
     (box_asks.TierProbe("write", "ab" * 8, "box-a"), box_asks.TierProbed(sha256=SHA)),
     (
         box_asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
@@ -333,7 +340,8 @@ ASKS = (box_asks, data_asks, cluster_asks, news_asks, run_asks)
 RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
-MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
+MAY_MISS = {
+    "unpack",field.name for field in FIELDS if "None" in str(field.type)} | {
     "bases",
     "packages",
     "requirements",
@@ -539,7 +547,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 38
+    assert len(QUESTIONS) == len(questions) == 39
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):
