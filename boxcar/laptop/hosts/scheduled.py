@@ -47,6 +47,7 @@ _NEEDS = {
     "ErrImagePull": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
     "InvalidImageName": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
     "CreateContainerConfigError": mark("the container cannot be made: kubectl describe says why"),
+    "Suspended": mark("somebody has suspended it: set suspend: false with kubectl edit job"),
     "FailedCreate": mark("the cluster makes no pod for it: ask for less, or raise the quota"),
     "JobHoldMaxRequeue": mark(
         "requeued too often: run scontrol release, or ask the cluster's admins"
@@ -56,11 +57,14 @@ _NEEDS = {
 
 @dataclass(frozen=True)
 class Scheduled:
-    """`start_at` is when the scheduler expects to start it (UTC), if it says so."""
+    """`start_at` is when the scheduler expects to start it (UTC), if it says so. `kueue`: the queue
+    of Kueue that it waits in, whose own word `reason` is then.
+    """
 
     task: str
     reason: str
     start_at: str | None = None
+    kueue: str = ""
 
     @property
     def need(self) -> Sentence | None:
@@ -71,12 +75,18 @@ class Scheduled:
 
     @property
     def is_explained(self) -> bool:
-        """Whether Slurm has considered it yet."""
-        return self.reason not in ("", "None")
+        """Whether the scheduler has considered it yet."""
+        return bool(self.kueue) or self.reason not in ("", "None")
 
     @property
     def sentence(self) -> Sentence:
         about = {"task": self.task, "reason": self.reason}
+        if self.kueue and not self.reason:
+            return _("its job {task} waits in Kueue's queue {queue}", **about, queue=self.kueue)
+        if self.kueue:
+            return _(
+                "its job {task} waits in Kueue's queue {queue}: {reason}", **about, queue=self.kueue
+            )
         if need := self.need:
             return _("its job {task} waits ({reason}): {need}", **about, need=need)
         if self.start_at:

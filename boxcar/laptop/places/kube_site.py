@@ -48,6 +48,8 @@ from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
+# What Kueue makes of a Job, and the label by which it is found.
+_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _LOOK_EVERY_S = 1.0
 
 
@@ -160,7 +162,9 @@ class KubeSite(MirroredSite):
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def _refusal(self, job: Mapping[str, Any]) -> str:
-        """Why no pod was made for it: only an event says so."""
+        """Why no pod was made for it: only an event says so, or Kueue's own object."""
+        if kube_pods.is_suspended(job):
+            return self._why_queued(job)
         about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
         try:
             said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
@@ -168,6 +172,15 @@ class KubeSite(MirroredSite):
             return ""
         found = json.loads(said)["items"]
         return str(found[-1]["message"]) if found else ""
+
+    def _why_queued(self, job: Mapping[str, Any]) -> str:
+        if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
+            return ""
+        try:
+            found = self.kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
+        except BoxcarError:
+            return ""
+        return next(filter(None, map(kube_pods.why_queued, found)), "")
 
     # --- how a run is launched
 

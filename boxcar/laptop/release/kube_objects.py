@@ -21,6 +21,8 @@ from boxcar.shared.record import dataclass
 
 Object = dict[str, Any]
 
+# By it Kueue knows the LocalQueue that lets a Job begin.
+KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 RUN, TIER, QUEUE, ROLE = "boxcar-run", "boxcar-tier", "boxcar-queue", "boxcar-role"
 # Below it a Job would start again after an end that a person has to look at.
 POLICY_SINCE = (1, 26)
@@ -173,7 +175,7 @@ def job(
     if version >= REPLACEMENT_SINCE:
         spec["podReplacementPolicy"] = "Failed"
     if options.kueue:
-        mine = mine | {"kueue.x-k8s.io/queue-name": options.kueue}
+        mine = mine | {KUEUE_QUEUE: options.kueue}
         spec["suspend"] = True
     return {
         "apiVersion": "batch/v1",

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.release.kube_objects import KUEUE_QUEUE
 
 Object = Mapping[str, Any]
 
@@ -42,16 +43,23 @@ def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in _ENDED
 
 
+def is_suspended(job: Object) -> bool:
+    """It was made so for Kueue, Kueue has taken its room for another's, or a person did it."""
+    return bool(job["spec"].get("suspend"))
+
+
 def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Scheduled | None:
     """That the Job is to start its agent, and why it has not; None where it runs or has ended.
-    `refused`: why the cluster last made no pod for it, such as a used-up quota.
+    `refused`: why the cluster last made no pod for it, such as a used-up quota, or why Kueue does
+    not let it begin.
     """
     left = [pod for pod in pods if not has_ended(pod)]
     if is_finished(job) or any(is_running(pod) for pod in left):
         return None
     name = str(job["metadata"]["name"])
-    if job["spec"].get("suspend"):
-        return Scheduled(name, "Suspended")
+    if is_suspended(job):
+        queue = job["metadata"].get("labels", {}).get(KUEUE_QUEUE, "")
+        return Scheduled(name, refused, kueue=queue) if queue else Scheduled(name, "Suspended")
     reasons = [reason for pod in left for reason in _reasons(pod)]
     if not left and refused:
         return Scheduled(name, f"FailedCreate: {refused}")
@@ -72,3 +80,11 @@ def _reasons(pod: Object) -> Iterator[str]:
 def why_stuck(pod: Object) -> str:
     """Why it will not start by itself; "" where it may."""
     return next(iter(_reasons(pod)), "") if pod else ""
+
+
+def why_queued(workload: Object) -> str:
+    """Why Kueue has not let it begin, in its own words: "" where it has, or has not said."""
+    for one in workload.get("status", {}).get("conditions", []):
+        if one["type"] == "QuotaReserved" and one["status"] == "False":
+            return str(one.get("message", ""))
+    return ""

@@ -42,7 +42,10 @@ KINDS = [
 BY_PATH = {(one.group, one.version, one.plural): one for one in KINDS}
 BY_PLURAL = {one.plural: one for one in KINDS}
 # What an admin may install beside; the server knows no schema of it.
-CUSTOM = (Kind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues", "queue"),)
+CUSTOM = (
+    Kind("kueue.x-k8s.io", "v1beta1", "LocalQueue", "localqueues", "queue"),
+    Kind("kueue.x-k8s.io", "v1beta1", "Workload", "workloads", "wl"),
+)
 CUSTOM_VERSIONS = {one.api_version for one in CUSTOM}
 SUBRESOURCES = {"pods": ("log", "exec", "eviction", "status"), "jobs": ("status",)}
 _VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
