@@ -340,8 +340,7 @@ ASKS = (box_asks, data_asks, cluster_asks, news_asks, run_asks)
 RECORDS = [value for one in (*ASKS, facts) for value in vars(one).values() if _is_record(value)]
 FIELDS = [field for record in RECORDS for field in dataclasses.fields(record)]
 # Fields that may be null or left out, and the keys of the examples' maps, which have no names.
-MAY_MISS = {
-    "unpack",field.name for field in FIELDS if "None" in str(field.type)} | {
+MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "bases",
     "packages",
     "requirements",
@@ -358,6 +357,7 @@ MAY_MISS = {
     "waiting_of",
     "written",
     "wait_s",
+    "unpack",
 }
 KEYS = {
     "journal/q1.jsonl",
