@@ -26,7 +26,7 @@ from boxcar.shared.files import control, journal, manifest
 from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.files.plan import IdleEnd
-from boxcar.shared.news.wanted import BOX_ENDS, BOX_STAYS
+from boxcar.shared.news.wanted import BOX_ENDS, BOX_STAYS, QUIET
 from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.wire.box_asks import STOP
 from boxcar.shared.wire.question import RunOnBox
@@ -71,6 +71,7 @@ class _Waiting:
         self._begun_at = timestamp.utc_now()
         self._box = IdleBox(asked.after_s, NOTICE_S)
         self._is_able = bool(asked.from_box or asked.own_key)
+        self._voids = 0
 
     def wait(self) -> None:
         while True:
@@ -88,10 +89,19 @@ class _Waiting:
             if step is Step.NOTICE:
                 self._say(BOX_ENDS, _notice(self._place.box), ends_box=self._place.box)
             elif step is Step.VOID:
-                self._say(BOX_ENDS, _void(self._place.box, why_not), is_over=True)
+                self._void(why_not)
             elif step is Step.END:
                 self._end()
                 return
+
+    def _void(self, why: str | None) -> None:
+        """A chat hears of the first alone, and of each notice: what is used now and then would
+        else be two messages each time.
+        """
+        text = _void(self._place.box, why, is_first=not self._voids)
+        about = {QUIET: True} if self._voids else {}
+        self._voids += 1
+        self._say(BOX_ENDS, text, is_over=True, **about)
 
     def _why_not(self) -> str | None:
         """The first witness that speaks against it. Raises Over."""
@@ -246,14 +256,22 @@ def _cards(ask: Callable[[], Sequence[Any]] = gpus.ask_child) -> Iterator[Senten
 def _notice(box: str) -> Sentence:
     return _(
         "{box} is idle and every cell that ran there is proven: it stops itself in {minutes:.0f} "
-        "min (when_done: end). Its disks stay. To keep it on, type the command below",
+        "min, unless somebody uses it (when_done: end). Its disks stay. To keep it on, type the "
+        "command below",
         box=box,
         minutes=NOTICE_S / 60,
     )
 
 
-def _void(box: str, why: str | None) -> Sentence:
+def _void(box: str, why: str | None, *, is_first: bool) -> Sentence:
     why = why or _("the box stood still meanwhile")
+    if is_first:
+        return _(
+            "{box} stays on: {why}. The idle time starts again. Next time only boxcar status says "
+            "so",
+            box=box,
+            why=why,
+        )
     return _("{box} stays on: {why}. The idle time starts again", box=box, why=why)
 
 

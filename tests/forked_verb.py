@@ -30,6 +30,8 @@ QUICK_BOXES = "FORKED_WITH_QUICK_BOXES"
 # Its word for `up` without an ssh, whose boxes are folders, with waits that take no time, and
 # without the audit at its end.
 QUICK_RENTING = "FORKED_WITH_QUICK_RENTING"
+# With it, for a network that lets no ssh out.
+SHUT_NETWORK = "FORKED_WITH_SHUT_NETWORK"
 # Its word for waits on a provider that take no time.
 QUICK_CLOCK = "FORKED_WITH_QUICK_CLOCK"
 # What the modules import only where it is needed, as most verbs here need it.
@@ -91,7 +93,10 @@ def _use_quick_clock() -> None:
 
 def _use_quick_renting() -> None:
     verbs = "boxcar.laptop.verbs"
-    importlib.import_module(f"{verbs}.rent_boxes")._answers = lambda *given: True  # type: ignore[attr-defined]
+    is_shut = bool(os.environ.pop(SHUT_NETWORK, None))
+    network = importlib.import_module("boxcar.laptop.hosts.own_network")
+    network.is_up = lambda: not is_shut  # type: ignore[attr-defined]
+    importlib.import_module(f"{verbs}.rent_boxes")._answers = lambda *given: not is_shut  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").audit = lambda *given: 0  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").open_site = _quick_site  # type: ignore[attr-defined]
     end_itself = importlib.import_module("onbox.machine.end_itself")

@@ -50,7 +50,7 @@ from onbox.agent.staging import Staging
 from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action, Verdict
-from onbox.machine import gpus, process, room_wait
+from onbox.machine import gpus, pod_end, process, room_wait
 from onbox.machine.credentials import BoxSecrets
 from onbox.machine.place import Place
 from onbox.queue import next_cell, resaid
@@ -494,6 +494,8 @@ class Agent:
             neighbours.warn_of_memory_kill(self.reporter, self.place.scratch, done, self.under_way)
         if is_adopted and (job_ended := self.slurm.get("before")):
             verdict = classify.of_ended_job(verdict, job_ended)
+        elif is_adopted and done is None and (pod_ended := (yield from self.pod_before())):
+            verdict = classify.of_ended_pod(verdict, pod_ended)
         verdict = yield from self.of_early_end(runner, cell.name, number, verdict)
         verdict = older_checkpoint.instead(runner.place, cell.name, done, verdict, self.reporter)
         warnings = looked.warnings
@@ -529,6 +531,10 @@ class Agent:
         if place.data:
             yield from self.loop.beside(lambda: data_links.link_data(place))
         return True
+
+    def pod_before(self) -> Steps[str | None]:
+        """How the pod of the agent before ended, where its cluster says so."""
+        return (yield from self.loop.beside(pod_end.before))
 
     def of_early_end(
         self, runner: Runner, cell: str, number: int, verdict: Verdict

@@ -83,7 +83,7 @@ def _end_itself(question: box_asks.EndItself, run: RunOnBox) -> EndsItself:
     quiet = box_asks.End(question.queues, question.credentials, question.beside)
     if alive := _end(quiet, run).alive:
         return EndsItself(alive)
-    names, found = OWN[question.provider], end_itself.first_environment()
+    names, found = OWN[question.provider], end_itself.given_by(question.provider)
     if found.get(names.id) != question.id:
         return EndsItself((), problem=_no_such_id(names, found, question.id), said=said)
     if not found.get(names.key):

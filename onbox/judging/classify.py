@@ -158,6 +158,20 @@ def of_ended_job(verdict: Verdict, state: str) -> Verdict:
     return replace(verdict, failure=cause.id if cause.is_known else GONE, reason=reason)
 
 
+def of_ended_pod(verdict: Verdict, reason: str) -> Verdict:
+    """The same of a pod, by Kubernetes' word for it: a cell whose memory was too small would end
+    alike again, and so is not tried again.
+    """
+    if verdict.failure != GONE:
+        return verdict
+    cause = _judged(Evidence(f"Reason: {reason}"))
+    told = _("Kubernetes ended its pod: {reason}", reason=reason)
+    if cause.course is Course.OUT_OF_MEMORY:
+        both = _("{first}. {second}", first=told, second=cause.reason)
+        return replace(of_cause(cause), reason=both)
+    return replace(verdict, failure=cause.id if cause.is_known else GONE, reason=told)
+
+
 def of_changed_code(names: Sequence[str]) -> Verdict:
     """Files of the release were changed while the cell ran: who knows what it was that ran."""
     reason = _(

@@ -7,11 +7,14 @@ laptop has heard that it began before the box is gone. What the provider says is
 by nobody: the laptop looks for silence, or into the provider's list.
 
 Whether a pod's key may call RunPod's v2 is not documented, and runpodctl speaks the older API: v2
-is tried first, then runpodctl.
+is tried first, then runpodctl. Featurize publishes no API: what is called is what its own client
+calls (`featurize instance release` of PyPI 0.0.27), which asks no matter whether it knows the id.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import subprocess
 import sys
@@ -25,7 +28,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.own_end import OwnEnd, read_own_end
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass, replace
-from boxcar.shared.wire.box_asks import DESTROY, RUNPOD, VAST
+from boxcar.shared.wire.box_asks import DESTROY, FEATURIZE, RUNPOD, VAST
 
 # Until then the answer has reached the laptop.
 PAUSE_S = 2.0
@@ -37,18 +40,24 @@ _AGENT = {"User-Agent": "boxcar", "Accept": "application/json"}
 @dataclass(frozen=True)
 class Own:
     """Where a provider puts a box's id and key, and where its API is unless `url` says otherwise
-    (a variable as the provider's own client reads it).
+    (a variable as the provider's own client reads it). `key_file`: where the key lies on the box
+    instead; there a login has the variables, too, and may not be root.
     """
 
     id: str
     key: str
     url: str
     base: str
+    key_file: str = ""
 
 
 OWN = {
     VAST: Own("CONTAINER_ID", "CONTAINER_API_KEY", "VAST_URL", "https://console.vast.ai"),
     RUNPOD: Own("RUNPOD_POD_ID", "RUNPOD_API_KEY", "RUNPOD_REST_URL", "https://api.runpod.io"),
+    FEATURIZE: Own(
+        *("FEATURIZE_INSTANCE_ID", "FEATURIZE_API_TOKEN", "", "https://featurize.cn/bus/api/v1"),
+        key_file="/etc/featurize_token.txt",
+    ),
 }
 
 
@@ -62,6 +71,17 @@ def first_environment(path: Path = Path("/proc/1/environ")) -> dict[str, str]:
         return {}
     pairs = [os.fsdecode(one).partition("=") for one in data.split(b"\0")]
     return {name: value for name, _equals, value in pairs if name}
+
+
+def given_by(provider: str) -> dict[str, str]:
+    """What `provider` gave this box, by the names in OWN: a key from a file under its variable."""
+    names, found = OWN[provider], first_environment()
+    if not names.key_file:
+        return found
+    here = {name: os.environ[name] for name in (names.id, names.key) if name in os.environ}
+    with contextlib.suppress(OSError, UnicodeError):
+        here.setdefault(names.key, Path(names.key_file).read_text("utf-8").strip())
+    return here | found
 
 
 def begin_own_end(path: Path, provider: str, verb: str, found: Mapping[str, str]) -> str:
@@ -131,17 +151,34 @@ def _ways(provider: str, verb: str, base: str, id_: str, key: str) -> dict[str, 
     if provider == VAST:
         url, is_end = f"{base}/api/v0/instances/{id_}/", verb == DESTROY
         body = None if is_end else {"state": "stopped"}
-        return {"vast v0": lambda: _request("DELETE" if is_end else "PUT", url, key, body)}
+        method, bearer = "DELETE" if is_end else "PUT", _bearer(key)
+        return {"vast v0": lambda: _request(method, url, bearer, body)}
+    if provider == FEATURIZE:
+        if verb != DESTROY:
+            return {"featurize": lambda: (False, "has no stop")}
+        url = f"{base}/virtual_machine/{id_}/release"
+        return {"featurize": lambda: _request("POST", url, {"Token": key}, None, _is_zero)}
     action = "terminate" if verb == DESTROY else "stop"
     url = f"{base}/v2/pods/{id_}/action"
     words = ["runpodctl", "pod", "delete" if verb == DESTROY else "stop", id_]
     return {
-        "runpod v2": lambda: _request("POST", url, key, {"action": action}),
+        "runpod v2": lambda: _request("POST", url, _bearer(key), {"action": action}),
         "runpodctl": lambda: _run(words),
     }
 
 
-def _request(method: str, url: str, key: str, body: Mapping[str, str] | None) -> tuple[bool, str]:
+def _bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
+def _request(
+    method: str,
+    url: str,
+    key: Mapping[str, str],
+    body: Mapping[str, str] | None,
+    is_yes: Callable[[str], bool] = lambda text: '"success":false' not in text.replace(" ", ""),
+) -> tuple[bool, str]:
+    """`is_yes`: of a 200. vast says `success: false` with it where it did nothing."""
     import requests
 
     if not url.startswith(("https://", "http://127.0.0.1:")):
@@ -151,18 +188,25 @@ def _request(method: str, url: str, key: str, body: Mapping[str, str] | None) ->
             method,
             url,
             json=body,
-            headers=_AGENT | {"Authorization": f"Bearer {key}"},
+            headers={**_AGENT, **key},
             timeout=TIMEOUT_S,
             allow_redirects=False,
             stream=True,
         ) as response:
             text = response.raw.read(2000, decode_content=True).decode("utf-8", "replace")
-            # vast says 200 and `success: false` where it did nothing.
-            is_taken = response.ok and '"success":false' not in text.replace(" ", "")
-            return is_taken, f"{response.status_code} {text}"
+            return response.ok and is_yes(text), f"{response.status_code} {text}"
     except Exception as error:
         # Whatever it is, its words may hold the URL: its type alone.
         return False, type(error).__name__
+
+
+def _is_zero(text: str) -> bool:
+    """Featurize answers 200 in any case; its `status` is 0 for a yes."""
+    try:
+        said = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(said, dict) and said.get("status") == 0
 
 
 def _run(words: list[str]) -> tuple[bool, str]:

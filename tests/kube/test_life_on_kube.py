@@ -4,6 +4,7 @@ agents; the cluster is the one of the tests (kube_server), whose pods are proces
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -92,6 +93,25 @@ def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
     assert "failed" not in kube.get("job", project.job("a"))["status"]
     assert project.types("a", "long").count("cell.started") == 2
+    said = project.boxcar("explain", "long").ended(0)
+    assert "its last pod ended: Evicted (The node was low on resource: memory.)" in said.out
+
+
+@pytest.mark.faults
+def test_a_preempted_agent_goes_on_and_explain_says_who_took_its_place(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    project = on_kube(tmp_path, kube, {"a": ["configs/long.json t"]})
+    hold(project, "long")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    first = kube.running_pod(project.job("a"))
+    until((project.tier / "claims" / "long.json").exists)
+    kube.make("preempt", pod=first)
+    until(lambda: kube.running_pod(project.job("a")) != first)
+    let_go(project)
+    until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
+    said = project.boxcar("explain", "long").ended(0)
+    assert "its last pod ended: Preempted (Preempted by pod" in said.out
 
 
 @pytest.mark.faults
@@ -104,6 +124,25 @@ def test_a_pod_without_memory_is_started_again(kube: KubeCluster, tmp_path: Path
     until(lambda: kube.running_pod(project.job("a")) != first)
     let_go(project)
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
+    said = project.boxcar("explain", "long").ended(0)
+    assert "its last pod ended: OOMKilled (exit code 137): raise kubernetes: {memory" in said.out
+
+
+@pytest.mark.faults
+def test_a_cell_that_took_its_pods_memory_fails_where_the_pods_may_read_why(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed: pods have no account")
+    project = on_kube(tmp_path, kube, {"a": ["configs/long.json t", "configs/one.json t"]})
+    hold(project, "long")
+    kube.make("pods-may-read")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    kube.make("out-of-memory", pod=kube.running_pod(project.job("a")))
+    until(lambda: is_verified(project, "one"), lambda: project.boxcar("status"))
+    (failed,) = [e["data"] for e in project.events("a") if e["type"] == "cell.failed"]
+    assert failed["cell"] == "long"
+    assert failed["reason"].startswith("Kubernetes ended its pod: OOMKilled. ")
 
 
 @pytest.mark.faults

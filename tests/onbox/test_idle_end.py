@@ -16,6 +16,7 @@ from boxcar.shared.disk import lock
 from boxcar.shared.files import release
 from boxcar.shared.files.own_end import OwnEnd
 from boxcar.shared.files.plan import IdleEnd
+from boxcar.shared.news import wanted
 from onbox import idle_end
 from onbox.answers import others
 from onbox.machine import end_itself, gpus, place
@@ -200,13 +201,18 @@ def test_a_person_calls_it_off_after_the_notice(box, monkeypatch, want):
     assert not box.off.exists()
 
 
-def test_a_doubt_after_the_notice_is_told(box, monkeypatch):
+def test_a_chat_is_told_of_the_first_doubt_after_a_notice_and_of_each_notice(box, monkeypatch):
     monkeypatch.setattr(idle_end, "NOTICE_S", 3600.0)
     box.begins()
-    until(box.told)
-    monkeypatch.setattr(others, "_by_process", lambda own: {"theirs": {"cell": None}})
-    until(lambda: len(box.told()) > 1)
+    for round in (1, 2):
+        until(lambda n=round: len(box.told()) == 2 * n - 1)
+        monkeypatch.setattr(others, "_by_process", lambda own: {"theirs": {"cell": None}})
+        until(lambda n=round: len(box.told()) == 2 * n)
+        monkeypatch.setattr(others, "_by_process", lambda own: {})
     assert "box-a stays on: run theirs is at work on this box" in box.told()[1][0]
+    events = box.run.events("box.warning")
+    assert [wanted.is_told("feishu", event) for event in events][:4] == [True, True, True, False]
+    assert all(wanted.is_told(None, event) for event in events)
 
 
 def test_it_goes_away_when_the_run_is_torn_down_or_an_agent_takes_the_queue(box):

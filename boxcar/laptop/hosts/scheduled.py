@@ -1,4 +1,4 @@
-"""What a scheduler says of a queue whose agent it has not started: that it waits, and for what.
+"""What a scheduler says of a queue: that its agent waits to start, and for what; how one ended.
 
 Pure. Some reasons pass by themselves; for others somebody has to change something, and a job that
 waits for them waits for ever.
@@ -47,6 +47,9 @@ _NEEDS = {
     "ErrImagePull": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
     "InvalidImageName": mark("the image cannot be pulled: check env: {{image: …}} in the profile"),
     "CreateContainerConfigError": mark("the container cannot be made: kubectl describe says why"),
+    "OOMKilled": mark("raise kubernetes: {{memory: …}} in the profile, or use less memory"),
+    "DeadlineExceeded": mark("the cluster limits how long a Job may run: ask its admins"),
+    "BackoffLimitExceeded": mark("it was started again too often: kubectl describe says why"),
     "Suspended": mark("somebody has suspended it: set suspend: false with kubectl edit job"),
     "FailedCreate": mark("the cluster makes no pod for it: ask for less, or raise the quota"),
     "JobHoldMaxRequeue": mark(
@@ -69,9 +72,7 @@ class Scheduled:
     @property
     def need(self) -> Sentence | None:
         """What a person has to do; None where time alone helps."""
-        spelled = self.reason.replace("_", " ")
-        found = [name for word, name in _NEEDS.items() if spelled.startswith(word)]
-        return Sentence(found[0]) if found else None
+        return _need(self.reason)
 
     @property
     def is_explained(self) -> bool:
@@ -96,3 +97,29 @@ class Scheduled:
                 at=self.start_at,
             )
         return _("its job {task} waits ({reason})", **about)
+
+
+@dataclass(frozen=True)
+class JobEnd:
+    """How a start of the queue's agent ended, or the job as a whole, where the agent could not say
+    so: `what` in the scheduler's words; `at` (UTC).
+    """
+
+    at: str
+    what: str
+    is_of_job: bool = False
+
+    @property
+    def sentence(self) -> Sentence:
+        told = (
+            mark("its job failed: {what}") if self.is_of_job else mark("its last pod ended: {what}")
+        )
+        said = Sentence(told, what=self.what)
+        need = _need(self.what)
+        return _("{said}: {need}", said=said, need=need) if need else said
+
+
+def _need(reason: str) -> Sentence | None:
+    spelled = reason.replace("_", " ")
+    found = [name for word, name in _NEEDS.items() if spelled.startswith(word)]
+    return Sentence(found[0]) if found else None

@@ -10,6 +10,7 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +20,12 @@ from boxcar.laptop.common.home import Home
 from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
+from boxcar.laptop.hosts.connection import TRIES
 from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.laptop.places import kube_ends, kube_facts, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
@@ -33,7 +35,7 @@ from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_objects
 from boxcar.laptop.run import kube_pods
-from boxcar.laptop.run.open_run import Tell
+from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import (
     BoxcarError,
@@ -45,6 +47,7 @@ from boxcar.shared.errors import (
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
+from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
@@ -68,6 +71,8 @@ class KubeSite(MirroredSite):
         self.kubectl = Kubectl(self.options.context, self.options.namespace)
         self._jobs: dict[str, Any] = {}  # by name
         self._pods: list[dict[str, Any]] = []
+        self._events: list[dict[str, Any]] = []  # of pods that the cluster has ended
+        self._is_told = False
         self._problem: BoxcarError | None = None
         self._is_looked = False
         name = kube_objects.helper_name(self._owner)
@@ -132,6 +137,15 @@ class KubeSite(MirroredSite):
         refused = "" if pods else self._refusal(job)
         return kube_pods.scheduled(job, pods, refused)
 
+    def agent_log(self, box: str, queue: str, lines: int) -> str:
+        """Of its newest pod: what a container prints lies with the cluster."""
+        pods = sorted(self._pods_of(queue), key=lambda pod: pod["metadata"]["creationTimestamp"])
+        names = [str(pod["metadata"]["name"]) for pod in pods if kube_pods.has_begun(pod)]
+        if not names:
+            return ""
+        said = self.kubectl.run("logs", names[-1], f"--tail={lines}")
+        return said.decode("utf-8", "replace").strip()
+
     def left_waiting(self) -> list[str]:
         named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
         of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())
@@ -161,17 +175,25 @@ class KubeSite(MirroredSite):
         left = (queue for queue in known if is_member(queue) and queue not in self.plan.queues)
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
+    def ends(self, queue: str) -> tuple[JobEnd, ...]:
+        name, pods = kube_objects.job_name(self._owner, queue), self._pods_of(queue)
+        job = [self._jobs[name]] if name in self._jobs else []
+        return kube_pods.ends(name, [*job, *pods], self._events)
+
     def _refusal(self, job: Mapping[str, Any]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
         if kube_pods.is_suspended(job):
             return self._why_queued(job)
-        about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
-        try:
-            said = self.kubectl.run("get", "events", "--field-selector", about, "-o", "json")
-        except BoxcarError:
-            return ""
-        found = json.loads(said)["items"]
+        found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
         return str(found[-1]["message"]) if found else ""
+
+    def _told(self, reason: str, about: str = "involvedObject.kind=Pod") -> list[dict[str, Any]]:
+        """Events of the last hour. Who may not read them is told less."""
+        chosen = f"{about},reason={reason}"
+        with contextlib.suppress(BoxcarError):
+            said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
+            return list(json.loads(said)["items"])
+        return []
 
     def _why_queued(self, job: Mapping[str, Any]) -> str:
         if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
@@ -330,6 +352,25 @@ class KubeSite(MirroredSite):
 
     # --- inside
 
+    def ask(
+        self,
+        box: str,
+        question: Question[A],
+        *,
+        timeout_s: float = ASK_TIMEOUT_S,
+        tries: int = TRIES,
+    ) -> A:
+        """Once more where the exec was cut, or another pod answers now: pods come and go."""
+        asked = self._hand(box)
+        try:
+            return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+        except Unreachable as error:
+            time.sleep(_LOOK_EVERY_S)
+            self._look_at_cluster()
+            if tries == 1 or (self._hand(box) is asked and not isinstance(error, LinkCut)):
+                raise
+        return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+
     def _look_at_cluster(self) -> None:
         try:
             found = self._of_run("jobs,pods")
@@ -340,6 +381,9 @@ class KubeSite(MirroredSite):
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
         self._helper.look(self._pods)
+        if not self._is_told or any(map(self.scheduled, self.plan.queues)):
+            told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
+            self._events, self._is_told = list(told), True
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -348,17 +392,6 @@ class KubeSite(MirroredSite):
             for pod in self._pods
             if pod["metadata"].get("labels", {}).get(kube_objects.QUEUE) == wanted
         ]
-
-    def _report(self, box: str, *, is_reader: bool) -> None:
-        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
-        super()._report(box, is_reader=is_reader)
-        before, why = self._own_pod(box), self._silent.get(box)
-        if not isinstance(why, Unreachable):
-            return
-        time.sleep(_LOOK_EVERY_S)
-        self._look_at_cluster()
-        if isinstance(why, LinkCut) or self._own_pod(box) != before:
-            super()._report(box, is_reader=is_reader)
 
     def _hand(self, box: str) -> Hand:
         """Of the pod that answers for it now."""

@@ -339,7 +339,7 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     if not asked:
         return
     at = job.at("cells", asked[0], "nodes")
-    if not profile.is_cluster:
+    if not profile.is_slurm:
         yield _(
             "{at}: a cell on several nodes needs Slurm, and {profile} has none",
             at=at,

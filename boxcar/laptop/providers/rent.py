@@ -52,6 +52,10 @@ class NotUp(BoxcarError):
     """The box cannot be used: it did not come up, or costs more than was agreed."""
 
 
+class NoAnswer(NotUp):
+    """It runs and has an address, and ssh got no answer there until its time was over."""
+
+
 def boot_limit_s(offer: Offer) -> float:
     """Until ssh answers. An unknown speed gets the most."""
     if not offer.down_mbit_s:
@@ -139,7 +143,7 @@ def wait_until_up(
     `answers` asks ssh at the record's address, and may raise NotUp: another machine answers.
     """
     until_s, told = calls.CLOCK.now_s() + limit_s, ""
-    doubt = ""
+    doubt, kind = "", NotUp
     while True:
         try:
             box, doubt = provider.read_box(record.id), ""
@@ -148,14 +152,16 @@ def wait_until_up(
         if box is not None:
             record = _noted(record, box)
             _refuse_bad(box, record)
+            kind = NotUp
             if box.state == "running" and box.has_address:
+                kind = NoAnswer
                 if (record.host, record.port) != (box.host, box.port):
                     record = note(record, host=box.host, port=box.port)
                 if answers(record):
                     return note(record, "up_at")
             told = _told(box, told, tell)
         if calls.CLOCK.now_s() >= until_s:
-            raise NotUp(
+            raise kind(
                 _(
                     "{title} {id} did not come up within {n} minutes{doubt}",
                     title=provider.title,

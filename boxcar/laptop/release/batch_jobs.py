@@ -66,7 +66,7 @@ def of_queues(
 
 def of_project(project: Project) -> list[BatchJob]:
     """None where it is not on a cluster."""
-    if not project.profile.is_cluster:
+    if not project.profile.is_slurm:
         return []
     return of_queues(
         list(project.plan.queues), project.profile.slurm, project.job.slurm, project.plan.cells

@@ -18,11 +18,12 @@ from boxcar.laptop.run.view import (
     RunView,
 )
 from boxcar.shared import state, timestamp
+from boxcar.shared.errors import SEMICOLON
 from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
 from boxcar.shared.files.heartbeat import CHECKS, FETCHES, UNPACKS, Fetching, Seen
 from boxcar.shared.process import end_reason
-from boxcar.shared.sentence import Sentence, _, mark
+from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import CellRecord, Session
 from boxcar.shared.triage.evidence import Course
 from boxcar.shared.triage.signatures.all_rows import BY_ID
@@ -142,8 +143,18 @@ def condition_of(queue: QueueView, now: str) -> Condition:
         )
     if queue.scheduled:
         word = "held" if queue.scheduled.need else "pending"
-        return Condition(word, queue.scheduled.sentence)
-    return _without_agent(queue, session)
+        return _with_end(Condition(word, queue.scheduled.sentence), queue)
+    return _with_end(_without_agent(queue, session), queue)
+
+
+def _with_end(found: Condition, queue: QueueView) -> Condition:
+    """With how its last agent ended by the scheduler's word, where it could not say so itself."""
+    session = queue.session
+    if session and session.ended and session.by != end_reason.SIGNAL:
+        return found
+    newest = [end for end in queue.ends if session is None or end.at >= session.at][-1:]
+    both = [found.sentence, *(end.sentence for end in newest)]
+    return Condition(found.word, chained(SEMICOLON, both))
 
 
 def may_run(queue: QueueView) -> bool:

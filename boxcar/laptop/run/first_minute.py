@@ -19,7 +19,6 @@ from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.state import Session
-from boxcar.shared.wire import run_asks
 
 PROBE_S = 60.0
 # Bash, the profile's hook and the interpreter come before the agent's first word.
@@ -168,8 +167,7 @@ def _ended(run: OpenRun, one: Started, queue: QueueView) -> Sign:
 
 
 def _failed(run: OpenRun, one: Started) -> Sign:
-    question = run_asks.ReadLog(None, _LOG_LINES, most_bytes=64 * 1024, queue=one.queue)
-    tail = run.ask(one.box, question).data.decode("utf-8", "replace").strip()
+    tail = run.agent_log(one.box, one.queue, _LOG_LINES)
     ended = _(
         "its agent on {box} has ended. The end of its log there:\n{tail}", box=one.box, tail=tail
     )

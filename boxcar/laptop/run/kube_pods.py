@@ -1,4 +1,4 @@
-"""What a cluster's objects say of a queue: whether its agent runs, waits, or has ended. Pure.
+"""What a cluster's objects say of a queue: whether its agent runs, waits, or how it ended. Pure.
 
 The reason and not the phase: `Pending` is true of a pod whose image does not exist, and of one that
 begins in a second.
@@ -6,10 +6,11 @@ begins in a second.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.release.kube_objects import KUEUE_QUEUE
 
 Object = Mapping[str, Any]
@@ -37,6 +38,12 @@ def is_running(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") == "Running" and any(
         "running" in one.get("state", {}) for one in pod["status"].get("containerStatuses", [])
     )
+
+
+def has_begun(pod: Object) -> bool:
+    """Whether a container of it has run, so that there is a log."""
+    states = (one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses", []))
+    return any("running" in one or "terminated" in one for one in states)
 
 
 def has_ended(pod: Object) -> bool:
@@ -88,3 +95,74 @@ def why_queued(workload: Object) -> str:
         if one["type"] == "QuotaReserved" and one["status"] == "False":
             return str(one.get("message", ""))
     return ""
+
+
+# Of pods that a scheduler or an admin ends, only an event is left.
+TOLD_BY_EVENTS = ("Preempted", "TaintManagerEviction")
+# What the agent's own end looks like: it has said more in its journal.
+_BY_ITSELF = ("Completed", "Error")
+# The Job has failed by an exit code of the agent's.
+_BY_ITS_CODE = "PodFailurePolicy"
+_SIGNALS = 128
+_NAMES = {"PreemptionByScheduler": "Preempted"}
+
+
+def ends(name: str, objects: Sequence[Object], events: Sequence[Object]) -> tuple[JobEnd, ...]:
+    """How the pods of the Job of that name ended, and the Job itself, oldest first. `objects`: the
+    Jobs and pods of its queue; `events` may be of others, too.
+    """
+    found = [end for one in objects for end in (_end_of_pod(one), _end_of_job(one)) if end]
+    known = {one["metadata"]["name"] for one in objects if has_ended(one)}
+    found += [
+        JobEnd(_utc(event.get("lastTimestamp") or event["eventTime"]), _what(event))
+        for event in events
+        if event["involvedObject"]["name"].startswith(f"{name}-")
+        and event["reason"] in TOLD_BY_EVENTS
+        and event["involvedObject"]["name"] not in known
+    ]
+    return tuple(sorted(found, key=lambda end: end.at))
+
+
+def _end_of_pod(pod: Object) -> JobEnd | None:
+    status = pod.get("status", {})
+    if pod["kind"] != "Pod" or not has_ended(pod):
+        return None
+    ended = [one.get("state", {}).get("terminated") for one in status.get("containerStatuses", [])]
+    container: Object = next(filter(None, ended), {})
+    taken = next((one for one in _conditions(pod) if one["type"] == "DisruptionTarget"), None)
+    at = _utc(container.get("finishedAt") or (taken or pod["metadata"]).get(_CHANGED) or "")
+    if status.get("reason"):
+        return JobEnd(at, _what(status))
+    if taken:
+        return JobEnd(at, _what(taken))
+    code, reason = int(container.get("exitCode", 0)), str(container.get("reason", ""))
+    if reason in _BY_ITSELF and code <= _SIGNALS:
+        return None
+    return JobEnd(at, f"{reason} ({container.get('message') or f'exit code {code}'})")
+
+
+def _end_of_job(job: Object) -> JobEnd | None:
+    failed = [one for one in _conditions(job) if job["kind"] == "Job" and one["type"] == "Failed"]
+    if not failed or failed[0].get("reason") == _BY_ITS_CODE:
+        return None
+    return JobEnd(_utc(failed[0].get(_CHANGED, "")), _what(failed[0]), is_of_job=True)
+
+
+_CHANGED = "lastTransitionTime"
+
+
+def _conditions(one: Object) -> list[Object]:
+    return [
+        each for each in one.get("status", {}).get("conditions", []) if each["status"] == "True"
+    ]
+
+
+def _what(said: Object) -> str:
+    reason = _NAMES.get(str(said["reason"]), str(said["reason"]))
+    return f"{reason} ({said['message']})" if said.get("message") else reason
+
+
+def _utc(at: str) -> str:
+    """As our own instants are spelled, so that they are in order beside them."""
+    found = re.fullmatch(r"(.{19})(?:\.(\d+))?Z", at)
+    return f"{found[1]}.{(found[2] or '').ljust(3, '0')[:3]}Z" if found else at

@@ -118,6 +118,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         moved_at=_moved_at(run.progress_at(box, at) if at else None, running, steps, beat),
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
         scheduled=run.scheduled(name),
+        ends=run.ends(name),
         problems=tuple(dict.fromkeys(problems)),
     )
     return replace(queue, condition=condition_of(queue, now))

@@ -42,10 +42,9 @@ def standings(view: RunView) -> dict[tuple[object, ...], str]:
         now = queue.condition
         how = _under(condition_sentence(now.word), now.sentence)
         found[queue.name, now.word, queue.wanted] = _under(queue.name, how)
-        found |= {
-            (queue.name, what): _("{head}: {text}", head=queue.name, text=what)
-            for what in queue.problems
-        }
+        found |= {(queue.name, what): _under(queue.name, what) for what in queue.problems}
+        for end in queue.ends[-1:]:
+            found[queue.name, end.at, end.what] = _under(queue.name, end.sentence)
     found |= {(what,): what for what in view.problems}
     for cell in view.cells:
         attempts = cell.record.attempts if cell.record else None

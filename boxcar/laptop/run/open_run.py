@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
 from boxcar.laptop.hosts.remote_folder import Remote
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.project.project import Project
 from boxcar.shared.errors import Message
 from boxcar.shared.files.plan import Plan
@@ -136,6 +136,11 @@ class OpenRun(ABC):
         question = run_asks.ReadLog(None, lines=1, most_bytes=4096, cell=cell)
         return bool(self.ask(box, question).size_bytes)
 
+    def agent_log(self, box: str, queue: str, lines: int) -> str:
+        """The last lines that the queue's agent printed. Raises as `ask`."""
+        question = run_asks.ReadLog(None, lines, most_bytes=64 * 1024, queue=queue)
+        return self.ask(box, question).data.decode("utf-8", "replace").strip()
+
     def progress_at(self, box: str, cell: str) -> str | None:
         """When the running cell last wrote its progress file (UTC), if that is known."""
         return None
@@ -181,6 +186,10 @@ class OpenRun(ABC):
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
         """Take back what a scheduler has not started of these queues: its tasks."""
+        return ()
+
+    def ends(self, queue: str) -> tuple[JobEnd, ...]:
+        """How a scheduler says that the queue's agents ended, as far as it still knows."""
         return ()
 
     def has_ended(self, queue: str) -> bool:

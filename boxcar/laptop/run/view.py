@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any
 
-from boxcar.laptop.hosts.scheduled import Scheduled
+from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.project.queues import sync
 from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Roster, RosterCell
@@ -63,7 +63,7 @@ class QueueView:
     laptop's. `is_cell_alive` is whether the attempt of the running cell is, and `alive_beside` are
     the cells beside it whose attempts are. `steps_at` are the reports of that attempt, and
     `moved_at` is the newest sign of a step. `scheduled`: a scheduler is to start its agent, and has
-    not yet.
+    not yet; `ends`: how it says that agents ended.
     """
 
     name: str
@@ -83,6 +83,7 @@ class QueueView:
     steps_at: tuple[str, ...] = ()
     moved_at: str | None = None
     scheduled: Scheduled | None = None
+    ends: tuple[JobEnd, ...] = ()
     problems: tuple[str, ...] = ()
     undelivered: tuple[str, ...] = ()
     condition: Condition = NOT_KNOWN  # filled once, by `look`

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from boxcar.laptop.common import show, units
+from boxcar.laptop.hosts import own_network
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.fit import fitting, image_of, nearest
@@ -17,7 +18,7 @@ from boxcar.laptop.verbs import box_deadline
 from boxcar.laptop.verbs.offers import COLUMNS, market_of, offer_row, say_nearest
 from boxcar.shared.errors import Command, InputError, Message
 from boxcar.shared.record import dataclass
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _
 
 USUAL_HOURS = 12.0
 
@@ -94,10 +95,29 @@ def make_deal(
         raise InputError(blockers)
     for each in notes:
         show.say(each)
+    if not gets_ssh_out():
+        show.alarm(
+            _(
+                "{network}. A box would come up, nobody would see it from here, and it would be "
+                "ended again once its time is over, which is paid",
+                network=sentence_of_no_way_out(),
+            )
+        )
     assert key is not None
     image = image_of(project.profile, provider, project.root)
     alike = _alike(offers, len(wanted), most)
     return Deal(tuple(wanted), tuple(alike), wish, image, key, most)
+
+
+def gets_ssh_out() -> bool:
+    """Whether any known sshd outside can be heard from here: not that a box's own port can be."""
+    with show.waiting(_("looking whether ssh gets out of this network")):
+        return own_network.is_up()
+
+
+def sentence_of_no_way_out() -> Sentence:
+    hosts = ", ".join(dict.fromkeys(f"{host} {port}" for host, port in own_network.DOORS))
+    return _("ssh does not get out of this network: no answer from {hosts}", hosts=hosts)
 
 
 def _key_or(blockers: list[Message]) -> PublicKey | None:

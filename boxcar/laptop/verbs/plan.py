@@ -119,7 +119,7 @@ def _pools(project: Project) -> Iterator[Sentence]:
     for file, boxes in pools:
         if file in project.plan.queues:
             continue
-        if project.profile.is_cluster:
+        if project.profile.is_slurm:
             yield _(
                 "{file}: {boxes} share its cells, each in a Slurm job of its own that claims the "
                 "next free one. If a job ends early, the others go on with its cells",

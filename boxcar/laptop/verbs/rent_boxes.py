@@ -21,6 +21,7 @@ from boxcar.laptop.providers.provider import (
     nonce_in,
 )
 from boxcar.laptop.providers.rent import (
+    NoAnswer,
     NotUp,
     ask_for_box,
     boot_limit_s,
@@ -37,12 +38,13 @@ from boxcar.laptop.providers.rented_record import (
 from boxcar.laptop.providers.ssh_config import write_ssh_config
 from boxcar.laptop.providers.ssh_key import find_key
 from boxcar.laptop.verbs import box_deadline
-from boxcar.laptop.verbs.deal import Asked, Deal
+from boxcar.laptop.verbs.deal import Asked, Deal, gets_ssh_out, sentence_of_no_way_out
 from boxcar.shared import timestamp
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
     InputError,
+    MayStillBillError,
     TemporaryError,
     message_of,
     words_of,
@@ -68,17 +70,46 @@ class Renting:
 
 
 def rent_all(renting: Renting) -> None:
-    """All are asked for, then all are waited for: they start side by side. Raises NotUp, Refused,
-    MayStillBillError.
+    """All are asked for, then all are waited for: they start side by side. What goes wrong with one
+    holds up no other, since each that was rented bills; but then no further one is asked for.
+    Raises NotUp, Refused, MayStillBillError.
     """
-    left = list(renting.deal.offers)
-    ordered = [_order_box(renting, box, left) for box in renting.deal.boxes]
+    left, errors = list(renting.deal.offers), list[BoxcarError]()
+    ordered: list[tuple[RentedBox, Offer]] = []
+    for box in renting.deal.boxes:
+        try:
+            ordered.append(_order_box(renting, box, left))
+        except BoxcarError as error:
+            errors.append(error)
+            break
     for record, offer in ordered:
         try:
-            bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
-        except NotUp as error:
-            show.say(message_of(error))
-            _try_others(renting, record.box, left)
+            _bring_up_or_other(renting, record, offer, [] if errors else left)
+        except BoxcarError as error:
+            errors.append(error)
+    raise_gravest(errors)
+
+
+def raise_gravest(errors: list[BoxcarError]) -> None:
+    """What may bill first; the others are said."""
+    errors = sorted(errors, key=lambda one: not isinstance(one, MayStillBillError))
+    for error in errors[1:]:
+        show.alarm(message_of(error))
+    if errors:
+        raise errors[0]
+
+
+def _bring_up_or_other(
+    renting: Renting, record: RentedBox, offer: Offer, left: list[Offer]
+) -> None:
+    """Raises as `rent_all`, and TemporaryError where it is this network that lets no ssh out."""
+    try:
+        bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
+    except NotUp as error:
+        if not left:
+            raise
+        show.say(message_of(error))
+        _try_others(renting, record.box, left)
 
 
 def _try_others(renting: Renting, box: str, left: list[Offer]) -> None:
@@ -162,17 +193,22 @@ def _file_system(project: Project) -> str:
 def bring_up(provider: Provider, project: Project, record: RentedBox, limit_s: float) -> None:
     """Raises NotUp once a box that did not come up is proven gone, and MayStillBillError."""
     attached: list[bool] = []
+    said: list[str] = []  # the last word of ssh
 
     def answers(record: RentedBox) -> bool:
         if not attached:
             attached.append(_admit(provider, record))
-        return _answers(project, record)
+        return _answers(project, record, said)
 
     try:
         with show.waiting(_("waiting for {box} ({id})", box=record.box, id=record.id)):
             found = wait_until_up(provider, record, limit_s, answers, show.say)
     except NotUp as error:
+        if said:
+            show.say(_("{box}: ssh said last: {why}", box=record.box, why=said[-1]))
         _end_again(provider, record, words_of(error))
+        if isinstance(error, NoAnswer):
+            _refuse_own_network(record)
         raise
     show.say(_("{box} is up: {host} port {port}", box=found.box, host=found.host, port=found.port))
     write_ssh_config(project.root)
@@ -186,12 +222,30 @@ def _admit(provider: Provider, record: RentedBox) -> bool:
         return False
 
 
-def _answers(project: Project, record: RentedBox) -> bool:
-    """Whether the box of this order lets us in. Raises NotUp for another machine there."""
+def _refuse_own_network(record: RentedBox) -> None:
+    """Raises TemporaryError where ssh gets out of here to nobody: the host may be sound, and
+    another one would cost as much.
+    """
+    if not gets_ssh_out():
+        raise TemporaryError(
+            _(
+                "{box}: {network}. So the host may be sound, and no other is tried. Mend the "
+                "network, then type this again",
+                box=record.box,
+                network=sentence_of_no_way_out(),
+            )
+        )
+
+
+def _answers(project: Project, record: RentedBox, said: list[str]) -> bool:
+    """Whether the box of this order lets us in; else `said` has why. Raises NotUp for another
+    machine there.
+    """
     ssh = Ssh(record.box, Home(project.root), show.say)
     try:
         ran = ssh.run(["sh", "-c", _READ_STAMP], timeout_s=_SSH_TIMEOUT_S, tries=1)
-    except (TemporaryError, KeyRefused, InputError):
+    except (TemporaryError, KeyRefused, InputError) as error:
+        said[:] = [words_of(error)]
         return False
     finally:
         ssh.close()

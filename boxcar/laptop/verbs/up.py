@@ -38,9 +38,10 @@ from boxcar.laptop.verbs.audit import audit
 from boxcar.laptop.verbs.box_deadline import lay_deadlines
 from boxcar.laptop.verbs.deal import Asked, is_agreed, make_deal
 from boxcar.laptop.verbs.offers import rentable
-from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, rent_all
+from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, raise_gravest, rent_all
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import (
+    BoxcarError,
     InputError,
     TemporaryError,
 )
@@ -99,28 +100,37 @@ def _alone() -> Iterator[None]:
 
 def _go_on(provider: Provider, project: Project) -> None:
     """Orders of this project without an answer are looked for, boxes that are not up are waited
-    for. Nothing new is rented here.
+    for, each of them whatever came of the others. Nothing new is rented here.
     """
+    errors: list[BoxcarError] = []
     for record in _own_records(provider, project):
-        if record.state == "asked":
-            show.say(_("{box}: looking for the box of an earlier order", box=record.box))
-            with show.waiting(_("asking {title}", title=provider.title)):
-                record = settle_intent(provider, record, show.say)  # noqa: PLW2901
-            if record.state == "closed":
-                show.say(
-                    _(
-                        "{box}: {title} has never listed that order ({label}); it counts as not "
-                        "rented. `orphans` finds it, should it show up later",
-                        box=record.box,
-                        title=provider.title,
-                        label=record.label,
-                    )
+        try:
+            _go_on_with(provider, project, record)
+        except BoxcarError as error:
+            errors.append(error)
+    raise_gravest(errors)
+
+
+def _go_on_with(provider: Provider, project: Project, record: RentedBox) -> None:
+    if record.state == "asked":
+        show.say(_("{box}: looking for the box of an earlier order", box=record.box))
+        with show.waiting(_("asking {title}", title=provider.title)):
+            record = settle_intent(provider, record, show.say)
+        if record.state == "closed":
+            show.say(
+                _(
+                    "{box}: {title} has never listed that order ({label}); it counts as not "
+                    "rented. `orphans` finds it, should it show up later",
+                    box=record.box,
+                    title=provider.title,
+                    label=record.label,
                 )
-        if record.state == "rented" and record.end_asked_at and not record.gone_at:
-            _finish_end(provider, record)
-        elif record.state == "rented" and record.up_at is None:
-            show.say(_("{box}: {id} is there, waiting for it", box=record.box, id=record.id))
-            bring_up(provider, project, record, boot_limit_s(_unknown_offer(record)))
+            )
+    if record.state == "rented" and record.end_asked_at and not record.gone_at:
+        _finish_end(provider, record)
+    elif record.state == "rented" and record.up_at is None:
+        show.say(_("{box}: {id} is there, waiting for it", box=record.box, id=record.id))
+        bring_up(provider, project, record, boot_limit_s(_unknown_offer(record)))
 
 
 def _own_records(provider: Provider, project: Project) -> list[RentedBox]:

@@ -25,6 +25,8 @@ STALLED, NAN = "cell_stalled", "metric_nan"
 BOX_ENDS, BOX_STAYS = "box_ends", "box_stays"
 # What an event asks of a person: the command to type.
 NEEDS = "needs"
+# Of a warning: no chat is told of it, because one was told that it may come.
+QUIET = "is_quiet"
 _TOLD = frozenset({"cell.failed", "queue.done", "queue.stopped", "box.warning"})
 # ServerChan's free plan has five messages a day.
 _TOLD_RARELY = frozenset({"cell.failed", "queue.done", "queue.stopped"})
@@ -48,6 +50,8 @@ def is_told(channel: str | None, event: Event) -> bool:
     """Whether this endpoint gets the event by itself. A webhook (None) gets all public ones."""
     if channel is None:
         return event.type in PUBLIC_TYPES
+    if event.data.get(QUIET):
+        return False
     if channel in _RARE:
         return event.type in _TOLD_RARELY
     return event.type in _TOLD or bool(event.data.get(NEEDS))

@@ -122,7 +122,7 @@ class End(Question[Ended], name="end"):
     beside: tuple[RunName, ...] | None = field(default=None, metadata=SILENT)
 
 
-VAST, RUNPOD = "vast", "runpod"
+VAST, RUNPOD, FEATURIZE = "vast", "runpod", "featurize"
 STOP, DESTROY = "stop", "destroy"
 
 
@@ -149,7 +149,7 @@ class EndItself(Question[EndsItself], name="end_itself"):
     queues: tuple[QueueName, ...]
     credentials: BoxPath
     beside: tuple[RunName, ...]
-    provider: Annotated[str, one_of(VAST, RUNPOD)]
+    provider: Annotated[str, one_of(VAST, RUNPOD, FEATURIZE)]
     verb: Annotated[str, one_of(STOP, DESTROY)]
     id: str
     is_look: bool = field(default=False, metadata=SILENT)

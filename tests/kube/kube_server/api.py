@@ -15,6 +15,7 @@ import yaml
 from aiohttp import web
 
 from . import admission, kinds, protobuf
+from .account import Account
 from .kinds import BY_PATH, Kind
 from .patches import patched
 from .store import ApiError, Object, Store, selects
@@ -77,6 +78,7 @@ class Api:
     store: Store
     version: tuple[int, int]
     subresources: dict[tuple[str, str], Subresource]
+    account: Account
     faults: list[Fault] = field(default_factory=list)
     denied: list[str] = field(default_factory=list)  # `create pods/exec`: what nobody may
     watches_end: asyncio.Event = field(default_factory=asyncio.Event)
@@ -111,6 +113,10 @@ class Api:
             return web.json_response(document)
         asked = _asked(request)
         self._refuse_denied(asked)
+        if self.account.is_refused(request.headers.get("Authorization")):
+            user = "system:serviceaccount:default:default"
+            said = f'{asked.kind.qualified} is forbidden: User "{user}" cannot {asked.verb} it'
+            raise ApiError(403, "Forbidden", said, {"kind": asked.kind.plural})
         if asked.sub:
             if (way := self.subresources.get((asked.kind.plural, asked.sub))) is not None:
                 self.store.get(asked.kind.plural, asked.namespace, asked.name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import pod_parts
+from .account import Account
 from .container import Container
 from .events import tell
 from .pod_parts import Folders, NotReadyYet
@@ -49,6 +50,7 @@ class Kubelets:
 
     store: Store
     folders: Folders
+    account: Account
     images: dict[str, str] = field(default_factory=dict)  # NAME: missing, without-python, -bash
     lost: set[str] = field(default_factory=set)
     crash_wait_s: float = 0.2
@@ -199,8 +201,8 @@ class Kubelets:
         return Container(
             folder=own / spec["name"] / str(restarts),
             command=pod_parts.command(spec, env),
-            env=env,
-            mounts=pod_parts.mounts(self.store, pod, spec, self.folders),
+            env=self.account.env | env,
+            mounts=pod_parts.mounts(self.store, pod, spec, self.folders) + self.account.mounts,
             working_dir=spec.get("workingDir") or "/",
             termination_log=spec["terminationMessagePath"],
             hostname=pod["metadata"]["name"][:63],

@@ -13,13 +13,16 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from aiohttp import web
 
 from . import kinds
+from .account import Account
 from .admission import QuotaController
 from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
+from .events import tell
 from .job_controller import JobController
 from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
@@ -34,7 +37,8 @@ class Server:
     def __init__(self, folder: Path, version: tuple[int, int]) -> None:
         self.store = Store()
         folders = Folders(folder)
-        self.kubelets = Kubelets(self.store, folders)
+        self.account = Account(folder / "account")
+        self.kubelets = Kubelets(self.store, folders, self.account)
         self.streams = Streams(self.store, self.kubelets)
         self.api = Api(
             self.store,
@@ -44,6 +48,7 @@ class Server:
                 ("pods", "exec"): self.streams.exec,
                 ("pods", "eviction"): self._eviction,
             },
+            self.account,
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
@@ -103,7 +108,8 @@ class Server:
     async def test(self, request: web.Request) -> web.StreamResponse:
         ways: dict[str, Callable[[Object], object]] = {
             "fault": lambda asked: self.api.faults.append(Fault(**asked)),
-            "no-faults": lambda asked: (self.api.faults.clear(), self.api.denied.clear()),
+            "no-faults": self._no_faults,
+            "pods-may-read": lambda asked: setattr(self.account, "may_read_pods", True),
             "end-watches": self._end_watches,
             "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
             "deny": lambda asked: self.api.denied.append(asked["words"]),
@@ -111,6 +117,7 @@ class Server:
             "out-of-memory": self._out_of_memory,
             "kill": self._kill,
             "evict": self._evict,
+            "preempt": self._preempt,
             "lose-node": self._lose_node,
             "add-node": self._add_node,
             "delete-node": lambda asked: without_node(self.store, asked["node"]),
@@ -122,6 +129,11 @@ class Server:
         except KeyError as error:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
+
+    def _no_faults(self, asked: Object) -> None:
+        self.api.faults.clear()
+        self.api.denied.clear()
+        self.account.may_read_pods = False
 
     def _end_watches(self, asked: Object) -> None:
         self.api.watches_end.set()
@@ -147,6 +159,15 @@ class Server:
         said = asked.get("message", "The node was low on resource: memory.")
         self.kubelets.evict(self._pod(asked), "Evicted", said)
 
+    def _preempt(self, asked: Object) -> None:
+        """A pod of a higher priority gets its place: of the pod only the event is left."""
+        pod = self._pod(asked)
+        said = "default-scheduler: preempting to accommodate a higher priority pod"
+        set_condition(pod, "DisruptionTarget", "True", "PreemptionByScheduler", said)
+        node = pod["spec"]["nodeName"]
+        tell(self.store, pod, "Normal", "Preempted", f"Preempted by pod {uuid4()} on node {node}")
+        self.store.delete("pods", pod)
+
     def _lose_node(self, asked: Object) -> None:
         name = asked["node"]
         node = self.store.get("nodes", "", name)
@@ -171,6 +192,9 @@ async def serve(folder: Path, port: int, version: tuple[int, int]) -> None:
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
+    if (trusts := server.account.certificate()) is not None:
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=trusts).start()
+        server.account.port = int(runner.addresses[-1][1])
     control = asyncio.ensure_future(server.control())
     ended = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

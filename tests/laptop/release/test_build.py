@@ -39,7 +39,7 @@ class Job:
 @dataclasses.dataclass(frozen=True)
 class Profile:
     hook: str = ""
-    is_cluster: bool = False
+    is_slurm: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

@@ -24,7 +24,8 @@ from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.relaunch import starts_over
 from boxcar.laptop.run.view import QueueView, RunView
-from boxcar.laptop.verbs.explain import explain, explanation, history_of_cell, tell_history
+from boxcar.laptop.verbs.explain import explain, explanation
+from boxcar.laptop.verbs.explain_history import history_of_cell, tell_history
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import codec, journal

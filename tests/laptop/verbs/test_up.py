@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from forked_verb import SHUT_NETWORK
 from stand_in_providers import KEY, KEYS, LOG_LINE, LOOKS_ONLY, OTHERS, SECRET
 
 
@@ -132,6 +133,34 @@ def test_a_box_that_never_boots_is_ended_and_seen_gone(renter):
         assert logs == [], "Lambda has none"
     else:
         assert len(logs) == len(renter.records()) and all(LOG_LINE in text for text in logs)
+
+
+def test_where_no_ssh_gets_out_of_this_network_it_is_said_before_and_no_other_host_is_tried(renter):
+    shut = {SHUT_NETWORK: "1"}
+    asked = renter.type("up", "--boxes", "1", typed="n", **shut).ended(1)
+    assert "ssh does not get out of this network: no answer from gitee.com 22" in asked.err
+    assert "which is paid" in asked.err and renter.server.ever == {}
+    said = renter.up("--boxes", "1", **shut).ended(1)
+    assert "the host may be sound, and no other is tried" in said.err
+    assert renter.server.calls("create") == 1 and renter.server.boxes == {}
+    assert "does not get out" not in renter.up("--boxes", "1").ended(0).err
+
+
+def test_what_goes_wrong_with_one_box_leaves_no_other_unwatched(renter):
+    """The second order has no answer: the first box is waited for all the same."""
+    renter.server.fault("create", "", "html")
+    said = renter.up().ended(75)
+    assert "MAY STILL BILL" in said.err and "box-a is up" in said.err
+    first, second = renter.records()
+    assert first["up_at"] and not second["id"] and renter.server.calls("create") == 2
+
+
+def test_after_an_order_without_an_answer_no_other_host_is_tried_for_a_box_that_is_not_up(renter):
+    renter.server.boots = -1
+    renter.server.fault("create", "", "html")
+    said = renter.up().ended(75)
+    assert "did not come up" in said.err and renter.server.calls("create") == 2
+    assert renter.server.boxes == {}
 
 
 def test_a_log_that_cannot_be_had_holds_up_no_end(renter):

@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,8 @@ RUNPOD = {"RUNPOD_POD_ID": "a1b2", "RUNPOD_API_KEY": KEY}
 class Provider:
     """A real server that answers as it was told to, and writes down what it was asked. Its paths
     are those of the published contracts: vast `DELETE /api/v0/instances/{id}/` and `PUT` with
-    `state`, RunPod `POST /v2/pods/{id}/action` with `action`, November 2026.
+    `state`, RunPod `POST /v2/pods/{id}/action` with `action`, November 2026. Featurize publishes
+    none: `POST /virtual_machine/{id}/release` is what its client sends (PyPI 0.0.27).
     """
 
     def __init__(self) -> None:
@@ -38,7 +40,7 @@ class Provider:
             def _answer(self) -> None:
                 size = int(self.headers.get("Content-Length", 0))
                 told = json.loads(self.rfile.read(size)) if size else None
-                key = self.headers["Authorization"]
+                key = self.headers["Authorization"] or self.headers["Token"]
                 outer.asked.append((self.command, self.path, key, told))
                 data = outer.body.encode()
                 self.send_response(outer.status)
@@ -160,6 +162,55 @@ def test_runpod_is_asked_by_v2_and_then_by_its_own_program(
     assert ran.read_text() == f"pod {word} a1b2\n"
     kept = read_own_end(box.scratch.own_end)
     assert kept and kept.by == "runpodctl" and kept.said.startswith("runpod v2: 404")
+
+
+@pytest.fixture
+def featurize(box: Box, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Box:
+    """Its user is not root: id in the login's environment, token in a file that all may read."""
+    token = box.root / "token.txt"
+    token.write_text(f"{KEY}\n")
+    own = replace(end_itself.OWN["featurize"], base=provider.url, key_file=str(token))
+    monkeypatch.setitem(end_itself.OWN, "featurize", own)
+    monkeypatch.setenv("FEATURIZE_INSTANCE_ID", "f0a1-77")
+    box.environ.clear()
+    return box
+
+
+def test_featurize_is_told_to_take_the_box_back_and_once(
+    featurize: Box, provider: Provider
+) -> None:
+    provider.body = '{"status": 0, "message": "", "data": {}}'
+    begun_at = featurize.ask("f0a1-77", provider="featurize")["begun_at"]
+    words, environ = featurize.started[0]
+    assert KEY not in " ".join(words) and environ["FEATURIZE_API_TOKEN"] == KEY
+    assert featurize.call() == 0
+    assert provider.asked == [("POST", "/virtual_machine/f0a1-77/release", KEY, None)]
+    again = featurize.ask("f0a1-77", provider="featurize")
+    assert again["begun_at"] == begun_at and len(featurize.started) == 1
+    assert KEY not in featurize.scratch.own_end.read_text()
+
+
+@pytest.mark.parametrize("body", ['{"status": 10004, "message": "no"}', "<html>", "[]"])
+def test_a_200_of_featurize_without_a_zero_is_no_yes(
+    featurize: Box, provider: Provider, body: str
+) -> None:
+    provider.body = body
+    featurize.ask("f0a1-77", provider="featurize")
+    assert featurize.call() == 1
+    looked = featurize.ask("f0a1-77", provider="featurize", is_look=True)
+    assert "begun_at" not in looked and looked["said"].startswith("featurize: 200")
+
+
+def test_featurize_has_no_stop_and_another_id_is_left_alone(
+    featurize: Box, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "left alone" in featurize.ask("f0a1-78", provider="featurize")["problem"]
+    assert not featurize.started
+    featurize.ask("f0a1-77", provider="featurize", verb="stop")
+    assert featurize.call() == 1 and provider.asked == []
+    monkeypatch.delenv("FEATURIZE_INSTANCE_ID")
+    problem = featurize.ask("f0a1-77", provider="featurize")["problem"]
+    assert "FEATURIZE_INSTANCE_ID is not set" in problem
 
 
 def test_another_id_and_a_box_without_a_key_do_nothing(box: Box) -> None:

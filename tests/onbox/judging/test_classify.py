@@ -11,7 +11,13 @@ from plans import make_plan
 from boxcar.shared.files.attempt import Done
 from boxcar.shared.paths import DurablePaths, ScratchPaths
 from onbox.judging import judgement
-from onbox.judging.classify import classify, last_error, of_ended_job, without_record
+from onbox.judging.classify import (
+    classify,
+    last_error,
+    of_ended_job,
+    of_ended_pod,
+    without_record,
+)
 from onbox.judging.judgement import Looked
 from onbox.judging.verdict import Action
 from onbox.machine.place import Place
@@ -260,6 +266,20 @@ def test_a_job_that_the_scheduler_ended_costs_its_cell_nothing_and_is_named(stat
 def test_a_job_whose_memory_was_too_small_would_end_alike_again():
     verdict = of_ended_job(without_record(None, ""), "OUT_OF_MEMORY")
     assert verdict.action is Action.FAIL and "OUT_OF_MEMORY" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("reason", "action", "failure"),
+    [
+        ("OOMKilled", Action.FAIL, "U9"),
+        ("Evicted", Action.RETRY, "EVICTED"),
+        ("ContainerStatusUnknown", Action.RETRY, "GONE"),
+    ],
+)
+def test_a_pod_whose_memory_was_too_small_would_end_alike_again(reason, action, failure):
+    verdict = of_ended_pod(without_record(None, ""), reason)
+    assert (verdict.action, verdict.failure) == (action, failure)
+    assert verdict.reason.startswith(f"Kubernetes ended its pod: {reason}")
 
 
 def test_an_attempt_that_left_its_record_is_judged_by_that():

@@ -65,10 +65,10 @@ class Profile(ProfileModel):
     def data_dir(self, root: Path, box: str) -> str:
         """The fast disk of `box`. Raises InputError where the profile leaves its path open.
 
-        Of a cluster it is a folder for each queue, since two may be on one node; on the durable
+        Of Slurm it is a folder for each queue, since two may be on one node; on the durable
         tier where none is named, which outlives a requeue.
         """
-        if self.is_cluster:
+        if self.is_slurm:
             data = self.storage.tiers[self.storage.data]
             is_on_tier = data.path is None and data.scope not in OWN_SCOPES
             home = (
@@ -125,6 +125,10 @@ class Profile(ProfileModel):
     @property
     def is_cluster(self) -> bool:
         """Whether a scheduler starts the agents."""
+        return self.connection.kind in ("slurm", "kubernetes")
+
+    @property
+    def is_slurm(self) -> bool:
         return self.connection.kind == "slurm"
 
     @property

@@ -46,7 +46,7 @@ Scope = Literal[
 Access = Literal["read-write", "read-only", "by-copy"]
 Primitive = Literal["tmux", "setsid", "sbatch", "job", "process"]
 Ending = Literal["stop", "destroy"]
-Provider = Literal["vast", "runpod"]
+Provider = Literal["vast", "runpod", "featurize"]
 
 
 def _env_name(text: str) -> str:

@@ -1,0 +1,94 @@
+"""How the cluster says that an agent ended: objects as kubelets and controllers write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from boxcar.laptop.hosts.scheduled import JobEnd
+from boxcar.laptop.run import kube_pods
+from boxcar.laptop.run.condition import condition_of
+from boxcar.laptop.run.view import QueueView
+from boxcar.shared.state import Session, State
+
+AT = "2026-11-29T09:31:04Z"
+OURS = "2026-11-29T09:31:04.000Z"
+LOW = "The node was low on resource: memory."
+
+
+def pod(terminated: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    ended = {"finishedAt": AT} | (terminated or {"exitCode": 137, "reason": "Error"})
+    found = {"phase": "Failed", "containerStatuses": [{"state": {"terminated": ended}}]}
+    return {"kind": "Pod", "metadata": {"name": "j-x1"}, "status": found | status}
+
+
+def condition(kind: str, reason: str, message: str) -> dict[str, str]:
+    told = {"reason": reason, "message": message, "lastTransitionTime": AT}
+    return {"type": kind, "status": "True"} | told
+
+
+def job(reason: str, message: str) -> dict[str, Any]:
+    conditions = [condition("FailureTarget", reason, ""), condition("Failed", reason, message)]
+    return {"kind": "Job", "metadata": {"name": "j"}, "status": {"conditions": conditions}}
+
+
+def event(reason: str, message: str, about: str = "j-gone") -> dict[str, Any]:
+    told = {"reason": reason, "message": message, "lastTimestamp": AT}
+    return told | {"involvedObject": {"kind": "Pod", "name": about}}
+
+
+@pytest.mark.parametrize(
+    ("one", "what"),
+    [
+        (pod({"exitCode": 137, "reason": "OOMKilled"}), "OOMKilled (exit code 137)"),
+        (pod({"exitCode": 137, "reason": "Error"}), "Error (exit code 137)"),
+        (
+            pod({"exitCode": 128, "reason": "StartError", "message": "no such file: /bin/bash"}),
+            "StartError (no such file: /bin/bash)",
+        ),
+        (pod(reason="Evicted", message=LOW), f"Evicted ({LOW})"),
+        (
+            pod(conditions=[condition("DisruptionTarget", "PreemptionByScheduler", "for another")]),
+            "Preempted (for another)",
+        ),
+        (
+            pod(conditions=[condition("DisruptionTarget", "DeletionByTaintManager", "taint")]),
+            "DeletionByTaintManager (taint)",
+        ),
+    ],
+)
+def test_a_pod_has_ended_by_its_reason_and_not_its_phase(one: dict[str, Any], what: str) -> None:
+    assert kube_pods.ends("j", [one], []) == (JobEnd(OURS, what),)
+
+
+@pytest.mark.parametrize("code", [0, 1, 43, 75, 85])
+def test_what_the_agent_itself_ended_with_is_left_to_its_journal(code: int) -> None:
+    reason = "Error" if code else "Completed"
+    one = pod({"exitCode": code, "reason": reason, "message": "the agent ended"})
+    assert kube_pods.ends("j", [one, job("PodFailurePolicy", "exit code 1")], []) == ()
+
+
+def test_a_job_that_the_cluster_has_failed_says_why() -> None:
+    said = "Job was active longer than specified deadline"
+    (end,) = kube_pods.ends("j", [job("DeadlineExceeded", said)], [])
+    assert end.sentence == (
+        f"its job failed: DeadlineExceeded ({said}): the cluster limits how long a Job may run: "
+        "ask its admins"
+    )
+
+
+def test_of_a_pod_that_is_gone_an_event_tells_and_of_another_job_none() -> None:
+    said = "Preempted by pod 1-2-3 on node n1"
+    events = [event("Preempted", said), event("Preempted", said, "other-x"), event("Killing", "")]
+    assert kube_pods.ends("j", [], events) == (JobEnd(OURS, f"Preempted ({said})"),)
+
+
+def test_what_the_agent_could_not_say_stands_in_the_queues_condition() -> None:
+    ends = (JobEnd(OURS, "Evicted (low)"),)
+    session = Session("2026-11-29T09:30:00.000Z", 7, "r", "a", 0)
+    silent = QueueView("q", "a", state=State(session=session), ends=ends)
+    assert condition_of(silent, OURS).sentence.endswith("; its last pod ended: Evicted (low)")
+    later = Session("2026-11-29T09:32:00.000Z", 7, "r", "a", 0)
+    begun = QueueView("q", "a", state=State(session=later), ends=ends)
+    assert "Evicted" not in condition_of(begun, OURS).sentence
