@@ -140,9 +140,10 @@ class DataUrl:
 
     name: str
     url: str
-    sha256: str | None = None  # of the file as it comes
-    unpack: bool = False
-    token: str | None = None
+    # Of the file as it comes.
+    sha256: str | None = field(default=None, metadata=codec.LATER)
+    unpack: bool = field(default=False, metadata=codec.LATER)
+    token: str | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
 

@@ -371,7 +371,7 @@ KEYS = {
     "rsync",
     "/data",
 }
-KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
+KEYS |= {"A", "box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 # What may be anything: fields of a control file that are not known, and the credentials.
 ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A"), ("post_news", "a")}
 
