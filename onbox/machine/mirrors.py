@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from boxcar.shared.record import dataclass
+from boxcar.shared.sentence import Sentence, mark
 from onbox.machine import interpreter
 
 PIP, HUB, CONDA = "PIP_INDEX_URL", "HF_ENDPOINT", "CONDA_CHANNEL_ALIAS"
@@ -40,21 +41,20 @@ def pip(url):
     page = get(url.rstrip("/") + "/pip/", 4 << 20).decode("utf-8", "replace")
     wheels = re.findall(r'href="([^"]+[.]whl[^"]*)"', page)
     if not wheels:
-        return "its page of pip names no wheel"
+        return "no wheel"
     data = get(urljoin(url.rstrip("/") + "/pip/", wheels[-1].replace("&amp;", "&")), 4, True)
-    return None if data[:2] == b"PK" else what(data, "a wheel")
+    return None if data[:2] == b"PK" else what(data)
 
 def hub(url):
     data = get(url.rstrip("/") + "/openai-community/gpt2/resolve/main/config.json", 4096)
-    return None if data.lstrip()[:1] == b"{" else what(data, "a JSON file")
+    return None if data.lstrip()[:1] == b"{" else what(data)
 
 def conda(url):
     data = get(url.rstrip("/") + "/conda-forge/noarch/current_repodata.json", 64, True)
-    return None if data.lstrip()[:1] == b"{" else what(data, "a list of packages")
+    return None if data.lstrip()[:1] == b"{" else what(data)
 
-def what(data, asked):
-    said = "HTML" if data.lstrip()[:1] == b"<" else "something else"
-    return "it answers %s where %s was asked" % (said, asked)
+def what(data):
+    return "html" if data.lstrip()[:1] == b"<" else "other"
 
 def index():
     found = os.environ.get("PIP_INDEX_URL")
@@ -91,9 +91,17 @@ for thread in threads:
     thread.join(18)
 for name, url, _ask in asked:
     if url and name not in [one["name"] for one in found]:
-        found.append({"name": name, "url": shown(url), "problem": "no answer in 18 s"})
+        found.append({"name": name, "url": shown(url), "problem": "silent"})
 print(json.dumps({"mirrors": sorted(found, key=lambda one: one["name"])}))
 """
+
+# By the words of the program above; what it says beside them are an error's own.
+_PROBLEMS = {
+    "no wheel": mark("its page of pip names no wheel"),
+    "html": mark("it answers HTML where a file was asked"),
+    "other": mark("it answers something else than the file that was asked"),
+    "silent": mark("no answer in 18 s"),
+}
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,11 @@ def try_mirrors(
     words = (PIP,) if has_pip else ()
     found = interpreter.ask(python, hook, _TRY, TIMEOUT_S, words, environ=environ)
     rows: Any = found.get("mirrors", ())
-    return tuple(Tried(row["name"], row["url"], row["problem"]) for row in rows)
+    return tuple(Tried(row["name"], row["url"], _said(row["problem"])) for row in rows)
+
+
+def _said(problem: str | None) -> str | None:
+    return Sentence(_PROBLEMS[problem]) if problem in _PROBLEMS else problem
 
 
 def without_dead(environ: Mapping[str, str], tried: tuple[Tried, ...]) -> dict[str, str]:

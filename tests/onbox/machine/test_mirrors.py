@@ -73,9 +73,9 @@ def test_those_that_answer_with_what_was_asked_are_alive(mirror):
 def test_html_in_place_of_a_file_is_dead_whatever_its_code(mirror):
     mirror.pages = {"*": HOTEL, "/simple/pip/": PAGE}
     assert tried(mirror.environ) == {
-        PIP: "it answers HTML where a wheel was asked",
-        HUB: "it answers HTML where a JSON file was asked",
-        CONDA: "it answers HTML where a list of packages was asked",
+        PIP: "it answers HTML where a file was asked",
+        HUB: "it answers HTML where a file was asked",
+        CONDA: "it answers HTML where a file was asked",
     }
 
 
