@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import boxcar
+from boxcar.shared import web_file
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.files import fetched_data
 from boxcar.shared.files.plan import DataUrl
@@ -54,7 +54,7 @@ def _may_be_asked(one: DataUrl) -> bool:
 def _look(question: data_asks.LookAtUrls, asked: Sequence[DataUrl]) -> list[Mapping[str, Any]]:
     if not asked:
         return []
-    words = [str(Path(boxcar.__file__).parents[1]), *(one.url for one in asked)]
+    words = [str(Path(web_file.__file__).parents[2]), *(one.url for one in asked)]
     environ = {**os.environ, **question.env}
     found = interpreter.ask(sys.executable, question.hook, _LOOK, TIMEOUT_S, words, environ=environ)
     if "problem" in found:

@@ -77,7 +77,7 @@ def _data(value: object) -> object:
                     example=EXAMPLE,
                 )
             )
-        if isinstance(folder, dict) and "url" in folder and "folder" not in folder:
+        if isinstance(folder, dict) and ("url" in folder) != bool(folder.get("folder")):
             continue
         if not isinstance(folder, str) or not folder.strip() or "\0" in folder:
             raise ValueError(

@@ -204,7 +204,7 @@ def with_url(tiny: TinyProject, said: str, more: str = "") -> Project:
         ("{pde: {url: https://h/a.h5, sha256: abc}}", "is no sha256"),
         ("{pde: {url: https://h/a.h5, token: HF_TOKEN}}", "does not stand in secrets"),
         ("{pde: {sha256: abc}}", "expected a folder of this machine"),
-        ("{pde: {folder: ./sets/cifar}}", "expected a folder of this machine"),
+        ("{pde: {folder: ./sets, url: https://h/a}}", "expected a folder of this machine"),
         ("{pde: {url: https://h/a.h5, unpak: yes}}", "did you mean 'unpack'"),
     ],
 )
