@@ -46,7 +46,7 @@ def answer(
     if isinstance(question, data_asks.PrepareData):
         return prepare(store, question)
     if isinstance(question, data_asks.InstallData):
-        return data_asks.DataInstalled(install(store, question))
+        return data_asks.DataInstalled(install(store, run, question))
     return data_asks.DataRemoved(remove(store, run, question.digest))
 
 
@@ -76,9 +76,10 @@ def prepare(store: DataPaths, question: data_asks.PrepareData) -> data_asks.Data
     return data_asks.DataPrepared(str(folder / DATA_FILES))
 
 
-def install(store: DataPaths, question: data_asks.InstallData) -> bool:
+def install(store: DataPaths, run: RunOnBox, question: data_asks.InstallData) -> bool:
     """Prove what was sent and name it; False where it is there, whole, already. Killed between any
-    two lines, the same call again completes it. Raises DamagedError for what is not that data.
+    two lines, the same call again completes it. Raises DamagedError for what is not that data,
+    InputError where it would take the place of what a run at work reads.
     """
     target, folder = store.folder(question.digest), store.unfinished(question.digest)
     if data_proof.digest_of_files(question.files) != question.digest:
@@ -100,6 +101,7 @@ def install(store: DataPaths, question: data_asks.InstallData) -> bool:
             _("data: what arrived differs: {told}. Send it again", told=told), Command("push")
         )
     if target.exists():  # damaged, and sent anew
+        _refuse_in_use(run, question.digest)
         _remove(target)
     data_proof.give_name(folder, target, question.files)
     return True
@@ -110,19 +112,28 @@ def remove(store: DataPaths, run: RunOnBox, digest: str) -> int:
     folder = store.folder(digest)
     if not folder.is_dir():
         raise InputError(_("there is no data {digest} here", digest=digest[:12]))
-    linked = {name for name, at in _links(run) if at == digest}
-    at_work = {one.run for one in others.at_work_beside(run)}
-    at_work |= {run.run} if others.is_at_work(run) else set()
-    if busy := sorted(linked & at_work):
-        raise InputError(
-            _("data {digest} is in use by {runs}", digest=digest[:12], runs=", ".join(busy))
-        )
+    _refuse_in_use(run, digest)
     size_bytes = sum(path.stat().st_size for path in _files(folder))
     aside = store.unfinished(digest)
     _remove(aside)
     folder.rename(aside)
     _remove(aside)
     return size_bytes
+
+
+def _refuse_in_use(run: RunOnBox, digest: str) -> None:
+    """Raises InputError where a run at work is linked to it."""
+    linked = {name for name, at in _links(run) if at == digest}
+    at_work = {one.run for one in others.at_work_beside(run)}
+    at_work |= {run.run} if others.is_at_work(run) else set()
+    if busy := sorted(linked & at_work):
+        raise InputError(
+            _(
+                "data {digest} is in use by {runs}: wait for its end, or stop it first",
+                digest=digest[:12],
+                runs=", ".join(busy),
+            )
+        )
 
 
 def _links(run: RunOnBox) -> Iterator[tuple[str, str]]:
