@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apart import apart
 from tiny_project import TinyProject, make_project
 from web_server import web_server
 
-from boxcar.laptop.fitness.data_on_boxes import judge_urls
+from boxcar.laptop.fitness.data_on_boxes import Wanted, judge_data, judge_urls
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.release.data_files import read_data
@@ -23,7 +26,7 @@ from boxcar.laptop.verbs.push import push
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
 from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.paths import DataPaths
-from boxcar.shared.wire.data_asks import UrlSeen, UrlsSeen
+from boxcar.shared.wire.data_asks import DataFound, DataSeen, UrlSeen, UrlsSeen
 
 
 @pytest.fixture
@@ -268,3 +271,46 @@ def test_audit_refuses_what_does_not_fit_and_counts_an_archive_twice() -> None:
     assert row.verdict == "ok" and row.reason == "size not known before it is fetched: b"
     [row] = judge_urls(urls, {"box-a": seen}, {"box-a": 20 << 30})
     assert row.verdict == "refuse" and "does not fit" in row.reason
+
+
+def test_the_json_says_all_that_is_there_and_what_was_removed(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(opened(tiny))
+    capsys.readouterr()
+    assert data(opened(tiny), as_json=True) == 0
+    said = json.loads(capsys.readouterr().out)
+    [row] = said["folders"]
+    assert row["digest"] == digest(tiny) and row["size_bytes"] == 3003 and row["files"] == 2
+    assert row["place"] == "tier" and row["problems"] == [] and said["problems"] == []
+    assert data(opened(tiny), remove=[row["digest"][:12]], as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["folders"] == [row]
+    data(opened(tiny), as_json=True)
+    assert json.loads(capsys.readouterr().out)["folders"] == []
+
+
+def test_two_runs_share_one_copy(tiny: TinyProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(opened(tiny))
+    job = tiny.root / "job.yaml"
+    other = job.with_name("other.yaml")
+    other.write_text(re.sub(r"(?m)^name: .*", "name: other", job.read_text()))
+    before = [path.stat().st_ino for path in store(tiny).files(digest(tiny)).rglob("*")]
+
+    send = folders.send_folder
+
+    def refuse_data(source: Path, destination: Path, **more: Any) -> None:
+        assert ".data" not in str(destination), "sent again"
+        send(source, destination, **more)
+
+    monkeypatch.setattr(folders, "send_folder", apart(refuse_data))
+    assert push(open_project(other, "local")) == 0
+    assert [path.stat().st_ino for path in store(tiny).files(digest(tiny)).rglob("*")] == before
+
+
+def test_audit_refuses_data_for_which_a_box_has_no_room() -> None:
+    seen = DataSeen("0a" * 32, 50 << 30, 1, ("a is missing",), ())
+    there = {"box-a": DataFound((seen,), 40 << 30), "box-b": DataFound((), 60 << 30)}
+    wanted = {"0a" * 32: Wanted("cifar", 50 << 30)}
+    full, other = judge_data(wanted, there)
+    assert (full.box, full.verdict, other.verdict) == ("box-a", "refuse", "ok")
+    assert "does not fit" in full.reason and "boxcar data" in full.reason

@@ -28,12 +28,12 @@ def fill(folder: Path) -> None:
 @pytest.fixture
 def at_work(make_run):
     """A run whose cell trains on the data until its gate is opened."""
-    run = make_run({"a": {"wait": 1}}, data={"set": NAME})
+    run = make_run({"a": {"gate": 1}}, data={"set": NAME})
     store = DataPaths(run.scratch().data_dir)
     fill(store.unfinished(NAME))
     data_proof.give_name(store.unfinished(NAME), store.folder(NAME), FILES)
     agent = run.start()
-    run.wait_for("cell.started", "a")
+    run.wait_for_step("a")
     yield run, store
     run.open_gate()
     agent.wait()
@@ -49,8 +49,7 @@ def test_what_a_cell_trains_on_is_not_removed_until_the_run_has_ended(at_work):
         data_folders.remove(store, on_box(run), NAME)
     assert (store.files(NAME) / "a.bin").read_bytes() == b"one"
     run.open_gate()
-    until(lambda: run.events("queue.done"))
-    until(lambda: not run.durable.lock("q1").exists() or _removes(store, run))
+    until(lambda: _removes(store, run))
     assert not store.folder(NAME).exists()
 
 
