@@ -29,12 +29,12 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
-from onbox.agent import black_box, data_links, neighbours
+from onbox.agent import black_box, job_data, neighbours
 from onbox.agent.beat import Beat
-from onbox.agent.data_fetch import DataFetch
 from onbox.agent.dead_mirrors import DeadMirrors
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
+from onbox.agent.job_data import DataFetch
 from onbox.agent.live_metrics import LiveMetrics
 from onbox.agent.loop import Loop
 from onbox.agent.orders import Orders
@@ -529,7 +529,7 @@ class Agent:
         if self.data.is_needed(place) and not (yield from self.data.steps(place)):
             return False
         if place.data:
-            yield from self.loop.beside(lambda: data_links.link_data(place))
+            yield from self.loop.beside(lambda: job_data.link_data(place))
         return True
 
     def pod_before(self) -> Steps[str | None]:

@@ -1,7 +1,10 @@
-"""The job's data that comes from a URL: fetched by the box itself, once a box or tier.
+"""The job's data on this box: fetched where it comes from a URL, and linked to below {data}.
 
-`boxcar.training.fetch` does it in a child that holds the lock of its place: two queues, two slots,
+`boxcar.training.fetch` fetches in a child that holds the lock of its place: two queues, two slots,
 or an agent and the successor of one that was killed wait for each other. Each sees how far it is.
+
+The links are made once all data is whole. Another release has links of its own: data that is
+changed and sent again never moves under a cell that trains.
 """
 
 from __future__ import annotations
@@ -15,8 +18,9 @@ from pathlib import Path
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, lock
-from boxcar.shared.files import codec, fetched_data
-from boxcar.shared.files.fetched_data import PROBLEM
+from boxcar.shared.errors import DamagedError
+from boxcar.shared.files import codec, data_proof, fetched_data
+from boxcar.shared.files.fetched_data import PROBLEM, FetchedData
 from boxcar.shared.files.heartbeat import FETCHES, Fetching
 from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.files.release import CODE
@@ -186,3 +190,84 @@ def _said(place: Place, one: DataUrl, problem: str) -> str:
 
 def _waits(one: DataUrl, problem: str) -> str:
     return _("data {name}: {problem}. It is tried again", name=one.name, problem=problem)
+
+
+# --- the links that are {data}
+
+
+_MOST_TOLD = 3
+
+
+def link_data(place: Place) -> None:
+    """Raises StopQueue for data that is not whole on this box, or cannot be linked to."""
+    try:
+        _link_data(place)
+    except (OSError, DamagedError) as error:
+        raise StopQueue(_("DATA: {error}", error=error)) from error
+
+
+def _link_data(place: Place) -> None:
+    folder = place.scratch.data_of(place.release.name)
+    for name, digest in (place.plan.data | _of_urls(place)).items():
+        stored = place.data_store.folder(digest)
+        if problems := data_proof.problems_of_data(stored):
+            raise StopQueue(
+                _(
+                    "DATA: {name} is not whole on {box}: {problems}. To send it again: launch",
+                    name=name,
+                    box=place.box,
+                    problems="; ".join(problems[:_MOST_TOLD]),
+                )
+            )
+        atomic.make_folder(folder)
+        _link(folder / name, place.data_store.files(digest))
+
+
+def _of_urls(place: Place) -> dict[str, str]:
+    """Raises StopQueue for what is not what the run's first box got."""
+    found = {}
+    for one in place.plan.data_urls:
+        fetched = fetched_data.find(place.data_store, one)
+        if fetched is None:
+            text = _(
+                "DATA: {name} is gone from {box}. To fetch it again: launch",
+                name=one.name,
+                box=place.box,
+            )
+            raise StopQueue(text)
+        _refuse_another(place, one, fetched)
+        found[one.name] = fetched.digest
+    return found
+
+
+def _refuse_another(place: Place, one: DataUrl, fetched: FetchedData) -> None:
+    path = place.durable.fetched(fetched_data.key_of(one))
+    atomic.make_folder_on_tier(path.parent, place.durable.root)
+    atomic.create_once(path, codec.to_document(fetched))
+    first = fetched_data.read(path)
+    if first.sha256 != fetched.sha256:
+        raise StopQueue(
+            _(
+                "DATA: {name} on {box} is another file (sha256 {ours}) than the run's first box, "
+                "{first}, got (sha256 {theirs}): the source has changed. Write the right sha256 "
+                "beside its url, then launch",
+                name=one.name,
+                box=place.box,
+                ours=fetched.sha256[:12],
+                first=first.box,
+                theirs=first.sha256[:12],
+            )
+        )
+
+
+def _link(link: Path, target: Path) -> None:
+    with contextlib.suppress(OSError):
+        if link.readlink() == target:
+            return
+    new = atomic.temporary_name(link)
+    new.symlink_to(target)
+    try:
+        new.replace(link)
+    except IsADirectoryError:  # a script put something in its place
+        os.rename(link, f"{link}.{os.urandom(4).hex()}")  # noqa: PTH104
+        new.replace(link)
