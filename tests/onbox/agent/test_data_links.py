@@ -29,7 +29,7 @@ def stored(base: Path, text: bytes) -> str:
 
 
 def place(base: Path, name: str, release: str = "r1") -> Any:
-    plan = SimpleNamespace(data={"set": name})
+    plan = SimpleNamespace(data={"set": name}, data_urls=())
     scratch = ScratchPaths(base, "run")
     release_folder = Path("/releases") / release
     return SimpleNamespace(
