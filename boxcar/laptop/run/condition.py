@@ -7,11 +7,8 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-<<<<<<< HEAD
 from boxcar.laptop.common import units
-=======
 from boxcar.laptop.hosts.scheduled import JobEnd
->>>>>>> main
 from boxcar.laptop.run.view import (
     ABANDONED,
     DAMAGED,
