@@ -241,7 +241,7 @@ class StandIn:
         if kind.startswith("before "):
             status = int(kind.split()[1])
             return _json(status, self.error(status, "out of order"))
-        changes = call not in ("search", "list", "read", "user", "keys")
+        changes = call not in ("search", "list", "read", "user", "keys", "file_systems")
         if key not in (KEY, OTHERS, LOOKS_ONLY) or (key == LOOKS_ONLY and changes):
             status = 403 if key == LOOKS_ONLY else 401
             return _json(status, self.error(status, f"invalid key {key}"))
@@ -483,6 +483,7 @@ class LambdaStandIn(StandIn):
         super().__init__()
         self.rate = 1.29
         self.keys: dict[str, str] = {"laptop": "ssh-ed25519 AAAAsomebody else"}
+        self.file_systems = {"boxcar": "us-west-1"}  # by name, its region
 
     def new_id(self) -> str:
         return f"{int(super().new_id()):032x}"
@@ -498,6 +499,9 @@ class LambdaStandIn(StandIn):
             return self._create(body, kind)
         if call == "list":
             return 200, {"data": [self._spelled(box) for box in self.seen(key)]}
+        if call == "file_systems":
+            return 200, {"data": [{"id": name, "name": name, "region": {"name": region}}
+                                  for name, region in self.file_systems.items()]}  # fmt: skip
         if call == "keys":
             return 200, {"data": [{"id": name, "name": name, "public_key": text}
                                   for name, text in self.keys.items()]}  # fmt: skip

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from boxcar.laptop.project import resources
 from boxcar.laptop.project.job import Job
@@ -37,14 +37,34 @@ class Judged:
     why_not: tuple[str, ...] = ()
 
 
-def wish_of(job: Job, image: str, *, is_spot: bool, room_bytes: int | None = None) -> Wish:
+def wish_of(
+    job: Job,
+    image: str,
+    *,
+    is_spot: bool,
+    room_bytes: int | None = None,
+    file_system: str = "",
+) -> Wish:
     """What the job asks of one box, and the oldest CUDA that the image runs on. `room_bytes`: what
     the cells of a box will need, where that was measured.
     """
     gpu = job.resources.gpu
     gpus = gpu.count.least if gpu and gpu.count else 1
     disk_gb, because = _disk(job, room_bytes)
-    return Wish(disk_gb, max(1, gpus), cuda_of(image), is_spot=is_spot, disk_because=because)
+    return Wish(
+        disk_gb,
+        max(1, gpus),
+        cuda_of(image),
+        is_spot=is_spot,
+        disk_because=because,
+        file_system=file_system,
+    )
+
+
+def file_system_of(durable_dir: str) -> str:
+    """`thesis` of `/lambda/nfs/thesis`, where Lambda Cloud mounts it; else ''."""
+    path = PurePosixPath(durable_dir)
+    return path.name if path.parent == PurePosixPath("/lambda/nfs") else ""
 
 
 def _disk(job: Job, room_bytes: int | None) -> tuple[int, str]:
@@ -116,6 +136,8 @@ def _why_not(
         )
     if offer.machine and offer.machine in blocked:
         found.append(_("this machine did not come up in the last 24 hours"))
+    if offer.against:
+        found.append(offer.against)
     return found
 
 

@@ -33,7 +33,8 @@ from boxcar.laptop.providers.values import (
     objects_of,
     text_of,
 )
-from boxcar.shared.errors import words_of
+from boxcar.shared.errors import InputError, words_of
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import _, mark
 
 # `preempted` has no product; it is lost, and bills until the provider says otherwise.
@@ -68,7 +69,33 @@ class Lambda(Provider):
         answer = self._calls.ask("GET", "/api/v1/instance-types")
         kinds = self._calls.expect(answer, "data", dict)
         offers = [offer for one in kinds.values() for offer in _offers(one, wish)]
+        if wish.file_system and offers:
+            offers = self._with_file_system(offers, wish.file_system)
         return sorted(offers, key=lambda one: one.rate)
+
+    def _with_file_system(self, offers: list[Offer], name: str) -> list[Offer]:
+        """A filesystem lies in one region, and is mounted nowhere else. Raises InputError for one
+        that the account does not have.
+        """
+        answer = self._calls.ask("GET", "/api/v1/file-systems")
+        found = objects_of(self._calls.expect(answer, "data", list))
+        regions = {
+            text_of(inner(one, "region", "name")) for one in found if one.get("name") == name
+        }
+        if not regions:
+            raise InputError(
+                _(
+                    "{title}: the account has no filesystem {name}, which the profile names as "
+                    "durable tier. Create it in the console, in the region of the boxes, or name "
+                    "another path (/lambda/nfs/NAME)",
+                    title=self.title,
+                    name=name,
+                )
+            )
+        why = _(
+            "the filesystem {name} is in {regions}", name=name, regions=", ".join(sorted(regions))
+        )
+        return [one if one.region in regions else replace(one, against=why) for one in offers]
 
     def create(self, order: Order) -> str:
         kind, _at, region = order.offer.id.partition("@")

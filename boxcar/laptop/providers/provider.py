@@ -36,7 +36,8 @@ STATES = (
 @dataclass(frozen=True)
 class Wish:
     """What is looked for. `gpus` and `disk_gb` are what one box has at least; `cuda` is the oldest
-    that the image runs on. `disk_because`: where the disk's size is from, in words.
+    that the image runs on. `disk_because`: where the disk's size is from, in words. `file_system`:
+    the account's own that is to be mounted, where the provider has such.
     """
 
     disk_gb: int
@@ -44,12 +45,14 @@ class Wish:
     cuda: str = ""
     is_spot: bool = False
     disk_because: str = ""
+    file_system: str = ""
 
 
 @dataclass(frozen=True)
 class Offer:
     """What can be rented now. `rate`: an hour of the whole box; `memory_gb`: of one card, in GB as
-    the provider counts them. `more`: what is billed beside it, in words.
+    the provider counts them. `more`: what is billed beside it, in words. `against`: what the
+    provider has said that keeps it from being of use, in words.
     """
 
     provider: str
@@ -67,6 +70,7 @@ class Offer:
     cuda: str = ""
     down_mbit_s: float | None = None
     more: tuple[str, ...] = ()
+    against: str = ""
 
 
 @dataclass(frozen=True)

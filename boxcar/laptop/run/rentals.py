@@ -43,9 +43,12 @@ def rentals_of_boxes(project: Project) -> dict[str, Rental]:
     for box in (known.name for known in project.plan.boxes):
         record = rented.get(box)
         ended_at = _ended_at(teardown, box) or (record.gone_at if record else None)
-        is_off = bool(ended_at) and (_is_off(project) or _is_stopped(teardown, box))
+        is_stopped = bool(teardown and box in teardown.stopped)
+        is_off = bool(ended_at) and (is_stopped or _is_off(project))
         off_rate = project.profile.meter.off_price if is_off else None
-        found[box] = Rental(record.asked_at if record else None, ended_at, off_rate or "")
+        gone_at = _gone_at(teardown, box, is_stopped) or (record.gone_at if record else None)
+        begun_at = record.asked_at if record else None
+        found[box] = Rental(begun_at, ended_at, off_rate or "", gone_at)
     return found
 
 
@@ -56,11 +59,13 @@ def _ended_at(teardown: Teardown | None, box: str) -> str | None:
     return min((times[box] for times in seen if box in times), default=None)
 
 
-def _is_stopped(teardown: Teardown | None, box: str) -> bool:
-    """By its provider, and not gone since."""
-    if teardown is None or box in teardown.seen_gone or box in teardown.seen_off:
-        return False
-    return box in teardown.stopped
+def _gone_at(teardown: Teardown | None, box: str, is_stopped: bool) -> str | None:
+    """Since when its disk bills no more. What a person saw end of a box that was never stopped may
+    be its GPU alone.
+    """
+    if teardown is None:
+        return None
+    return teardown.seen_gone.get(box) or (teardown.seen_off.get(box) if is_stopped else None)
 
 
 def _is_off(project: Project) -> bool:

@@ -33,12 +33,14 @@ _ENDS = (*_WELL, "cell.failed", "cell.retried")
 @dataclass(frozen=True)
 class Rental:
     """When a box began to bill, where it is known better than by its first agent, and when somebody
-    saw it end. `off_rate` is the price of an hour from then on, of a box that was only stopped.
+    saw it end. `off_rate` is the price of an hour from then on, of a box that was only stopped,
+    until `gone_at`.
     """
 
     begun_at: str | None = None
     ended_at: str | None = None
     off_rate: str = ""
+    gone_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,8 @@ def _box_costs(
         # Two agents at a time on one box bill it once.
         work_s = min(sum(at_work_s(queue, now) for queue in mine), billed_s or float("inf"))
         made = [one for queue in mine for one in attempts[queue.name]]
-        off_s = timestamp.seconds_between(rental.ended_at, now) if rental.ended_at else 0.0
+        until = rental.gone_at or now
+        off_s = timestamp.seconds_between(rental.ended_at, until) if rental.ended_at else 0.0
         yield BoxCost(
             box,
             prices[box],

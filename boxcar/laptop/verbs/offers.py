@@ -16,6 +16,7 @@ from boxcar.laptop.providers import known
 from boxcar.laptop.providers.fit import (
     Judged,
     blocked_machines,
+    file_system_of,
     fitting,
     image_of,
     judge_offers,
@@ -103,7 +104,13 @@ def market_of(
     seen = passes.measured(project)
     room_bytes = space.room_of_box(project.plan, seen) if seen else None
     image = image_of(profile, provider, project.root)
-    wish = wish_of(project.job, image, is_spot=is_spot, room_bytes=room_bytes)
+    wish = wish_of(
+        project.job,
+        image,
+        is_spot=is_spot,
+        room_bytes=room_bytes,
+        file_system=file_system_of(profile.durable_dir(project.root)),
+    )
     with show.waiting(_("asking {title}", title=provider.title)):
         listed = provider.offers(wish)
     now = timestamp.parse_utc(timestamp.utc_now())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from boxcar.laptop.common import show
 from boxcar.laptop.common.home import Home
 from boxcar.laptop.hosts import host_keys
@@ -160,7 +158,7 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         *(offer, label_of(nonce, run), nonce, run, deal.image, deal.wish.disk_gb, deal.key.text),
         bid=asked.most_rate if asked.is_spot else None,
         cuda=deal.wish.cuda,
-        file_system=_file_system(project) if provider.name == "lambda" else "",
+        file_system=deal.wish.file_system,
     )
     host_keys.forget_host(Home(project.root), box)
     quiet_s, most_s = box_deadline.agreed_to(project.profile, asked.hours)
@@ -182,12 +180,6 @@ def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, Rent
         most_s=most_s,
     )
     return order, write_record(record)
-
-
-def _file_system(project: Project) -> str:
-    """Of `/lambda/nfs/NAME`, the profile's durable tier."""
-    path = Path(project.plan.durable_dir)
-    return path.name if path.parent == Path("/lambda/nfs") else ""
 
 
 def bring_up(provider: Provider, project: Project, record: RentedBox, limit_s: float) -> None:

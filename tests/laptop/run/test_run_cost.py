@@ -113,6 +113,8 @@ def test_a_box_bills_from_its_rental_until_somebody_saw_it_end_and_its_disk_afte
     assert box.off_amount == pytest.approx(0.10, abs=0.001), "a stopped disk bills, too"
     assert of_hand(rental).at_most == {"CNY": pytest.approx(9.0 + 4.5 + 0.1, abs=0.01)}
     assert of_hand(replace(rental, off_rate="")).at_most["CNY"] == pytest.approx(13.5, abs=0.01)
+    [box] = of_hand(replace(rental, gone_at=from_now(-0.25 * HOUR))).boxes
+    assert box.off_amount == pytest.approx(0.05, abs=0.001), "until it was destroyed"
 
 
 @pytest.mark.parametrize(("took", "said"), [((), None), ((60,), (0.5, 2.0, 1)),

@@ -16,7 +16,7 @@ def test_offers_spend_nothing_and_say_what_fits(renter):
     [market] = document["markets"]
     assert market["offers"] and market["offers"][0]["rate"] > 0
     assert renter.server.ever == {}
-    assert {call for call, _key in renter.server.asked} <= {"search", "user"}
+    assert {call for call, _key in renter.server.asked} <= {"search", "user", "file_systems"}
 
 
 def test_offers_and_the_question_are_in_the_readers_language(renter):
@@ -333,6 +333,18 @@ def test_a_ceiling_in_another_currency_refuses(renter):
     renter.project.write_job(max_rate="3 CNY/h")
     said = renter.up("--boxes", "1").ended(2)
     assert "Write it in USD" in said.err and renter.server.ever == {}
+
+
+def test_a_filesystem_of_another_region_is_no_offer_and_a_missing_one_is_named(renter):
+    if renter.server.name != "lambda":
+        pytest.skip("only Lambda mounts a filesystem of the account")
+    renter.server.file_systems = {"boxcar": "us-east-1"}
+    said = renter.type("offers").ended(1)
+    assert "the filesystem boxcar is in us-east-1" in said.err
+    renter.server.file_systems = {}
+    said = renter.up("--boxes", "1")
+    assert said.code == 2 and "the account has no filesystem boxcar" in said.err
+    assert renter.server.ever == {}
 
 
 def test_a_deadline_is_laid_where_the_question_named_it_and_only_there(renter):
