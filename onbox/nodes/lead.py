@@ -183,7 +183,7 @@ class Lead:
         # This pod's ranks may have ended because those of another had failed.
         failed = self._failed or rc or self._failed_elsewhere()
         if lost and not self._is_told:
-            return exit_codes.TEMPORARY
+            return exit_codes.FAILED  # its log says why
         return failed if failed >= 0 else 128 - failed
 
     def _failed_elsewhere(self) -> int:

@@ -61,13 +61,14 @@ def on_kube(
     queues: Mapping[str, Sequence[str]],
     *,
     gpus: int = 1,
+    more: str = "",
     **job: Any,
 ) -> OnKube:
-    """Its claim is made; a run of another name for each test keeps two of them apart."""
+    """`more`: of its profile. Its claim is made; each test has a claim of its own."""
     name = f"tier-{folder.name.replace('_', '-').lower()[-40:]}"
     kube.apply(claim(name))
     made = make_project(folder / "project", queues, **job)
     (made.root / "profiles").mkdir()
-    text = PROFILE.format(image=IMAGE, claim=name, gpus=gpus)
+    text = PROFILE.format(image=IMAGE, claim=name, gpus=gpus) + more
     (made.root / "profiles" / "lab.yaml").write_text(text)
     return OnKube(made.root, made.run, kube=kube, claim=name)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from boxcar.laptop.hosts.kubectl import Kubectl
-from boxcar.laptop.release import kube_objects
+from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.release.kube_objects import Owner
 from boxcar.shared.errors import Command, TemporaryError, some
 from boxcar.shared.sentence import _
@@ -28,11 +28,14 @@ def of_run(kubectl: Kubectl, owner: Owner, kinds: str, queue: str = "") -> list[
 
 
 def delete(kubectl: Kubectl, owner: Owner, objects: Objects) -> None:
-    """Raises TemporaryError where one stays, or the cluster is silent. Harmless to repeat."""
+    """Raises TemporaryError where one stays, or the cluster is silent. Harmless to repeat. Of a
+    JobSet's Job the set goes, with all its Jobs.
+    """
+    objects = kube_jobset.wholes(objects)
     for one in objects:
         kubectl.delete(one)
     uids = {one["metadata"]["uid"] for one in objects}
-    kinds = ",".join({one["kind"].lower() for one in objects})
+    kinds = ",".join({_kind(one) for one in objects})
     until = time.monotonic() + GONE_WITHIN_S
     while objects:
         there = kubectl.items(kinds, kube_objects.labels(owner))
@@ -49,6 +52,10 @@ def delete(kubectl: Kubectl, owner: Owner, objects: Objects) -> None:
                 Command("down"),
             )
         time.sleep(_LOOK_EVERY_S)
+
+
+def _kind(one: dict[str, Any]) -> str:
+    return kube_jobset.KIND if one["kind"] == kube_objects.JOBSET else str(one["kind"].lower())
 
 
 def _named(one: dict[str, Any]) -> str:

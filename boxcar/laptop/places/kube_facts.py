@@ -60,18 +60,18 @@ def ask(
         version=version,
         claim=claim,
         claim_said=_said_of(kubectl, claim),
-        refusals={queue: _tried(kubectl, job) for queue, job in jobs.items()},
+        refusals={queue: tried(kubectl, job) for queue, job in jobs.items()},
         pod_refusal=pod_refusal,
         over_quota=over_quota,
         quotas=_quotas(kubectl) if jobs else (),
-        allowed={words: _may(kubectl, words) for words in NEEDED},
+        allowed={words: may(kubectl, words) for words in NEEDED},
         node_gpus=_node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
         queue=queue,
         queue_problem=queue_problem,
     )
 
 
-def _may(kubectl: Kubectl, words: str) -> bool:
+def may(kubectl: Kubectl, words: str) -> bool:
     verb, resource = words.split()
     kind, _slash, sub = resource.partition("/")
     more = (f"--subresource={sub}",) if sub else ()
@@ -83,7 +83,8 @@ def _try(kubectl: Kubectl, one: Object) -> None:
     kubectl.run(*words, data=json.dumps(one).encode())
 
 
-def _tried(kubectl: Kubectl, job: Object) -> str:
+def tried(kubectl: Kubectl, job: Object) -> str:
+    """Why the server does not take it; "" where it does."""
     try:
         _try(kubectl, job)
     except AlreadyThere:

@@ -27,13 +27,13 @@ from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_facts, kube_rules
+from boxcar.laptop.places import kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
-from boxcar.laptop.release import kube_objects
+from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.run import kube_pods
 from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
 from boxcar.laptop.teardown.gate import Steps
@@ -83,6 +83,13 @@ class KubeSite(MirroredSite):
     def refresh(self, *, is_exact: bool = False) -> None:
         self._look_at_cluster()
         super().refresh(is_exact=is_exact)
+        self._forget_silent()
+
+    def _forget_silent(self) -> None:
+        """Once the claim is said to be gone: a queue without a pod has nothing to tell then."""
+        if self.is_gone(self.plan.durable_dir):
+            self._silent = {box: why for box, why in self._silent.items() if self._own_pod(box)}
+            self._helper.problem = None
 
     def box_label(self, box: str) -> str:
         return _("{box} on the cluster", box=box)
@@ -119,6 +126,7 @@ class KubeSite(MirroredSite):
                 _("--gone takes a machine, and a cluster queue has none: down deletes its Job")
             )
         super().give_up_boxes(names)
+        self._forget_silent()
 
     def is_agent_alive(self, queue: str) -> bool | None:
         """Whether its pod runs: a lock says nothing on file systems that do not know flock."""
@@ -126,11 +134,19 @@ class KubeSite(MirroredSite):
             return None
         return any(kube_pods.is_running(pod) for pod in self._pods_of(queue))
 
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        """None is left of it where the cluster has no pod in which it could run."""
+        told, queues = super().is_attempt_alive(box, cell), self.queues_on(box)
+        if told is not None or self._problem or not self._is_looked or not queues:
+            return told
+        pods = [pod for queue in queues for pod in self._pods_of(queue)]
+        return False if all(map(kube_pods.has_ended, pods)) else None
+
     def listing_age_s(self, box: str) -> float:
         return 0.0
 
     def scheduled(self, queue: str) -> Scheduled | None:
-        job = self._jobs.get(kube_objects.job_name(self._owner, queue))
+        job = self._job_of(queue)
         if job is None:
             return None
         pods = self._pods_of(queue)
@@ -150,7 +166,7 @@ class KubeSite(MirroredSite):
     def left_waiting(self) -> list[str]:
         named = {kube_objects.plain_name(queue): queue for queue in self._left_members()}
         of_jobs = (job["metadata"]["labels"][kube_objects.QUEUE] for job in self._jobs.values())
-        left = [named[label] for label in of_jobs if label in named]
+        left = dict.fromkeys(named[label] for label in of_jobs if label in named)
         return [queue for queue in left if self.scheduled(queue)]
 
     def call_off(self, queues: Sequence[str]) -> tuple[str, ...]:
@@ -178,7 +194,8 @@ class KubeSite(MirroredSite):
 
     def ends(self, queue: str) -> tuple[JobEnd, ...]:
         name, pods = kube_objects.job_name(self._owner, queue), self._pods_of(queue)
-        job = [self._jobs[name]] if name in self._jobs else []
+        found = self._job_of(queue)
+        job = [found] if found else []
         return kube_pods.ends(name, [*job, *pods], self._events)
 
     def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
@@ -222,9 +239,14 @@ class KubeSite(MirroredSite):
             job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
         }
         made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
-        jobs = {queue: job for queue, job in made.items() if job["metadata"]["name"] not in begun}
+        jobs = {
+            queue: job
+            for queue, job in made.items()
+            if not begun.intersection(kube_objects.agent_jobs(self._owner, queue))
+        }
         facts = kube_facts.ask(self.kubectl, self.options, version, jobs)
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
+        rows += kube_jobsets.judge(self.kubectl, self._owner, self.plan, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
         return rows if is_refused else [*rows, self._row_of_image()]
 
@@ -259,31 +281,43 @@ class KubeSite(MirroredSite):
         return started, errors
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
-        name = kube_objects.job_name(self._owner, queue)
-        there = self._of_run("jobs,secrets", queue)
+        kube_jobsets.require(self.kubectl, self.plan, queue)
+        kinds = kube_jobsets.kinds(self.kubectl, "jobs,secrets")
+        there = self._of_run(kinds, queue)
         if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
         # With its secret, which would go a moment later, and be that of the new Job then. One that
         # no Job owns yet is another launch's.
         owned = "ownerReferences"
-        self._delete([one for one in there if one["kind"] == "Job" or owned in one["metadata"]])
+        self._delete([one for one in there if one["kind"] != "Secret" or owned in one["metadata"]])
         begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
         credentials = self.plan.box(self.plan.queues[queue]).credentials
         content = self._read_on_helper(credentials)
         self.kubectl.apply(kube_objects.secret(self._owner, queue, credentials, content))
-        made = self._job(queue, start.digest, begin, version)
+        made = self._made(queue, start.digest, begin, version)
+        kind = kube_jobset.KIND if made["kind"] == kube_objects.JOBSET else "job"
+        name = made["metadata"]["name"]
         try:
             self.kubectl.create(made)
         except AlreadyThere:
             return run_asks.RUNNING  # another launch was a moment faster
         except TemporaryError:
             # It may have taken effect all the same, and is not asked for twice.
-            if self.kubectl.find("job", name) is None:
+            if self.kubectl.find(kind, name) is None:
                 raise
-        if job := self.kubectl.find("job", name):
-            patch = json.dumps(kube_objects.owned_by(job))
-            self.kubectl.run("patch", "secret", name, "--type=merge", "-p", patch)
+        if found := self.kubectl.find(kind, name):
+            patch = json.dumps(kube_objects.owned_by(found))
+            secret = kube_objects.job_name(self._owner, queue)
+            self.kubectl.run("patch", "secret", secret, "--type=merge", "-p", patch)
         return CREATED
+
+    def _made(
+        self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
+    ) -> dict[str, Any]:
+        """The queue's Job, or the JobSet that has it."""
+        job = self._job(queue, digest, begin, version)
+        pods = kube_jobset.pods_of(self.plan, queue)
+        return kube_jobset.job_set(self._owner, queue, job, pods) if pods > 1 else job
 
     def _job(
         self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
@@ -336,9 +370,11 @@ class KubeSite(MirroredSite):
 
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
-        jobs = self._of_run("jobs")
+        jobs = kube_jobset.wholes(self._of_run(kube_jobsets.kinds(self.kubectl, "jobs")))
         for job in jobs:
-            self.tell(_("deleting the Job {job}", job=job["metadata"]["name"]))
+            self.tell(
+                _("deleting the {kind} {name}", kind=job["kind"], name=job["metadata"]["name"])
+            )
         self._delete(jobs)
         self._delete(self._of_run("pods,secrets"))
         for box in self.plan.boxes:
@@ -392,7 +428,13 @@ class KubeSite(MirroredSite):
             pod
             for pod in self._pods
             if pod["metadata"].get("labels", {}).get(kube_objects.QUEUE) == wanted
+            and kube_jobset.is_agents(pod)
         ]
+
+    def _job_of(self, queue: str) -> dict[str, Any] | None:
+        """That starts its agent."""
+        names = kube_objects.agent_jobs(self._owner, queue)
+        return next((self._jobs[name] for name in names if name in self._jobs), None)
 
     def _hand(self, box: str) -> Hand:
         """Of the pod that answers for it now."""

@@ -334,14 +334,17 @@ def _misplaced_resume(job: Job, plan: Plan) -> Iterator[str]:
 
 
 def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
-    """What keeps cells from running on several nodes, each once; only a cluster has these."""
+    """What keeps cells from running on several nodes, each once; only a cluster has these.
+
+    Whether one of Kubernetes has JobSet, which they need there, audit and launch ask it.
+    """
     asked = [name for name, rule in job.cells.items() if (rule.nodes or 1) > 1]
     if not asked:
         return
     at = job.at("cells", asked[0], "nodes")
-    if not profile.is_slurm:
+    if not profile.is_cluster:
         yield _(
-            "{at}: a cell on several nodes needs Slurm, and {profile} has none",
+            "{at}: a cell on several nodes needs Slurm or Kubernetes, and {profile} has neither",
             at=at,
             profile=profile.name,
         )
@@ -356,7 +359,7 @@ def faults_of_nodes(job: Job, profile: Profile, plan: Plan) -> Iterator[str]:
     if profile.storage.tiers[data].scope in OWN_SCOPES:
         yield _(
             "{at}: all nodes write into one {{out}}, but {data} (storage.data) is a separate disk "
-            "on each node",
+            "on each node. Name one that all see: storage: {{data: boxes}}",
             at=at,
             data=data,
         )
@@ -379,7 +382,7 @@ def _of_cells_over_nodes(
                 launcher=launcher,
             )
         said = [profile.slurm, job.slurm, *([own[cell.queue]] if cell.queue in own else [])]
-        nodes = laid_over(*said).nodes
+        nodes = laid_over(*said).nodes if profile.is_slurm else None
         if nodes is not None and nodes < cell.nodes:
             yield (
                 _(

@@ -31,6 +31,11 @@ REPLACEMENT_SINCE = (1, 29)
 _TRIES = 1000
 _NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
 _LONGEST_NAME = 52
+# Of a JobSet: a pod of it has `-node-0-999-` and five letters more, and 63 is the limit.
+_LONGEST_SET = 45
+JOBSET = "JobSet"
+# Its Jobs, as it names them; the first has the agent.
+OF_SET = ("agent", "node")
 _TIER, _MEMORY, _SECRETS = "tier", "shm", "secrets"
 # Process 1 hears SIGTERM only where it says so, and takes in what the agent leaves behind.
 # $1 the codes that end the Job where its policy cannot, then what run_queue.sh takes.
@@ -87,9 +92,23 @@ def plain_name(text: str) -> str:
 
 def job_name(owner: Owner, queue: str) -> str:
     name = f"boxcar-{plain_name(owner.run)}-{owner.tier}-{plain_name(queue)}"
-    if len(name) <= _LONGEST_NAME:
+    return _shortened(name, _LONGEST_NAME)
+
+
+def set_name(owner: Owner, queue: str) -> str:
+    """Of the JobSet that has the queue's Job, where its cells take several pods."""
+    return _shortened(job_name(owner, queue), _LONGEST_SET)
+
+
+def agent_jobs(owner: Owner, queue: str) -> tuple[str, str]:
+    """Both names that the Job with the agent may have: a Job of its own, or one of a JobSet."""
+    return job_name(owner, queue), f"{set_name(owner, queue)}-{OF_SET[0]}-0"
+
+
+def _shortened(name: str, longest: int) -> str:
+    if len(name) <= longest:
         return name
-    return f"{name[: _LONGEST_NAME - 9].rstrip('-')}-{digest.of_bytes(name.encode())[:8]}"
+    return f"{name[: longest - 9].rstrip('-')}-{digest.of_bytes(name.encode())[:8]}"
 
 
 def helper_name(owner: Owner) -> str:
@@ -97,18 +116,25 @@ def helper_name(owner: Owner) -> str:
 
 
 def is_ours(owner: Owner, one: Mapping[str, Any]) -> bool:
-    """Whether a Job, pod or secret with the labels of the run is its own: anybody may give a label
-    to a pod of theirs. Its name follows from the run, or that of the Job which owns it does; and
-    it has the claim.
+    """Whether a Job, JobSet, pod or secret with the labels of the run is its own: anybody may give
+    a label to a pod of theirs. Its name follows from the run, or that of the Job which owns it
+    does; and it has the claim.
     """
     meta = one["metadata"]
     queue = meta.get("labels", {}).get(QUEUE, "")
     name = job_name(owner, queue) if queue else helper_name(owner)
     owners = {(each["kind"], each["name"]) for each in meta.get("ownerReferences", [])}
     if one["kind"] == "Secret":
-        return bool(meta["name"] == name and owners <= {("Job", name)})
+        may_own = {("Job", name), (JOBSET, set_name(owner, queue))}
+        return bool(meta["name"] == name and owners <= may_own)
+    if one["kind"] == JOBSET:
+        return bool(meta["name"] == set_name(owner, queue) and not owners)
+    of_set = [f"{set_name(owner, queue)}-{part}-0" for part in OF_SET]
     if one["kind"] == "Pod" and queue:
-        return ("Job", name) in owners and _has_claim(owner, one["spec"])
+        names = {("Job", each) for each in (name, *of_set)}
+        return bool(names & owners) and _has_claim(owner, one["spec"])
+    if meta["name"] in of_set:
+        return (JOBSET, set_name(owner, queue)) in owners
     pod = one["spec"] if one["kind"] == "Pod" else one["spec"]["template"]["spec"]
     return bool(meta["name"] == name and not owners and _has_claim(owner, pod))
 

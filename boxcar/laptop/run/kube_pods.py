@@ -20,9 +20,9 @@ _BEGINS = ("ContainerCreating", "PodInitializing")
 
 
 def is_finished(job: Object) -> bool:
-    """Whether nothing of the Job will start again."""
+    """Whether nothing of the Job, or of the JobSet, will start again."""
     return any(
-        one["type"] in ("Complete", "Failed") and one["status"] == "True"
+        one["type"] in ("Complete", "Completed", "Failed") and one["status"] == "True"
         for one in job.get("status", {}).get("conditions", [])
     )
 
@@ -30,7 +30,7 @@ def is_finished(job: Object) -> bool:
 def is_at_work(one: Object) -> bool:
     """Whether it is a Job that starts its agent, or will; one that is being deleted does not."""
     is_ending = "deletionTimestamp" in one["metadata"]
-    return one["kind"] == "Job" and not is_ending and not is_finished(one)
+    return one["kind"] in ("Job", "JobSet") and not is_ending and not is_finished(one)
 
 
 def is_running(pod: Object) -> bool:

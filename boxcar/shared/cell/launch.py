@@ -273,7 +273,7 @@ exec "$@\""""
 def _over_slurm(spec: AttemptSpec, machine: Machine) -> list[str]:
     """srun starts a torchrun on each node."""
     job, nodes = machine.environ, str(spec.nodes)
-    task = _task(job)
+    task = _task(job) or machine.host
     if spec.nodes > int(job.get("SLURM_JOB_NUM_NODES") or 1):
         raise _too_few(spec, task, job.get("SLURM_JOB_NUM_NODES") or 1)
     srun = [

@@ -11,6 +11,7 @@ networks (pods share this machine's), users, and how long a real cluster takes f
     kinds        which kinds there are      admission    what is refused, and what is filled in
     store        objects and their history  patches      the patches that kubectl sends
     job_controller, scheduler, collector    what a control plane does about what is in the store
+    job_sets     JobSet, an addition that a cluster has or has not; host names stand in /etc/hosts
     kubelet      pods that run              container    one process with its mounts
     streams      exec and logs
 

@@ -13,6 +13,7 @@ import jsonschema
 import kubernetes_validate.utils as schemas
 from referencing import Registry, Resource
 
+from . import job_set_admission
 from .kinds import CUSTOM_VERSIONS, Kind
 from .store import ApiError, Object, Store
 
@@ -36,6 +37,15 @@ def check_fields(one: Object, version: tuple[int, int], how: str) -> list[str]:
 
     A value of the wrong type is refused always.
     """
+    if one["kind"] == "JobSet":
+        lacking = job_set_admission.unknown_fields(one)
+        if lacking and how == "Strict":
+            raise ApiError(400, "BadRequest", f"strict decoding error: {', '.join(lacking)}")
+        return lacking + [
+            said
+            for job in job_set_admission.templates(one)
+            for said in check_fields(job, version, how)
+        ]
     warnings: list[str] = []
     if one["apiVersion"] in CUSTOM_VERSIONS:
         return warnings
@@ -57,6 +67,10 @@ def check_fields(one: Object, version: tuple[int, int], how: str) -> list[str]:
 
 def drop_unknown(one: Object, version: tuple[int, int]) -> None:
     """As a server does with what it does not know, when it was not asked to be strict."""
+    if one["kind"] == "JobSet":
+        for job in job_set_admission.templates(one):
+            drop_unknown(job, version)
+        return
     if one["apiVersion"] in CUSTOM_VERSIONS:
         return
     for error in list(_validator(one["kind"], one["apiVersion"], version).iter_errors(one)):
@@ -102,6 +116,8 @@ def fill_in(one: Object, kind: Kind) -> None:
     elif kind.plural == "pods":
         fill_in_pod(spec)
         one["status"] = {"phase": "Pending", "qosClass": "Burstable"}
+    elif kind.plural == "jobsets":
+        job_set_admission.fill_in(one)
     elif kind.plural == "jobs":
         policy = "Failed" if spec.get("podFailurePolicy") else "TerminatingOrFailed"
         for name, value in {
@@ -143,6 +159,8 @@ def check(one: Object, kind: Kind, old: Object | None) -> None:
         wrong.append(("metadata.name", "FieldValueInvalid", f"{said} alphanumeric characters"))
     if kind.plural == "jobs":
         wrong += _wrong_in_job(one["spec"], old)
+    if kind.plural == "jobsets":
+        wrong += job_set_admission.wrong(one)
     if kind.plural == "pods" and old is None:
         wrong += _wrong_in_pod("spec", one["spec"])
     if not wrong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from .kubelet import ENDED, set_condition
 from .store import ApiError, Object, Store, now
 
 TRACKED = "batch.kubernetes.io/job-tracking"
+INDEX = "batch.kubernetes.io/job-completion-index"
 _LONGEST_WAIT = 36  # times the first one
 
 
@@ -77,6 +79,9 @@ class JobController:
             status = job["status"]
             if pod["status"]["phase"] == "Succeeded":
                 status["succeeded"] = status.get("succeeded", 0) + 1
+                if (index := _index(pod)) is not None:
+                    done = {*status.get("completedIndexes", "").split(","), str(index)} - {""}
+                    status["completedIndexes"] = ",".join(sorted(done, key=int))
             elif (action := self._action(job, pod)) != "Ignore":
                 status["failed"] = status.get("failed", 0) + 1
                 times = min(2 ** (status["failed"] - 1), _LONGEST_WAIT)
@@ -139,11 +144,30 @@ class JobController:
         left = spec["completions"] - job["status"].get("succeeded", 0)
         if _clock_s() < self.may_create_at.get(uid, 0):
             return
-        for _ in range(min(spec["parallelism"], left) - len(counted)):
-            self._create(job)
+        many = min(spec["parallelism"], left) - len(counted)
+        if spec["completionMode"] != "Indexed":
+            for _ in range(many):
+                self._create(job)
+            return
+        done = job["status"].get("completedIndexes", "").split(",")
+        taken = {_index(one) for one in counted}
+        free = (n for n in range(spec["completions"]) if n not in taken and str(n) not in done)
+        for index in itertools.islice(free, many):
+            self._create(job, index)
 
-    def _create(self, job: Object) -> None:
+    def _create(self, job: Object, index: int | None = None) -> None:
+        """A pod for the Job; of an Indexed one it has its number, and a host name by that."""
         meta, template = job["metadata"], copy.deepcopy(job["spec"]["template"])
+        head = meta["name"]
+        if index is not None:
+            head = f"{meta['name']}-{index}"
+            template["spec"]["hostname"] = head
+            inner = template.setdefault("metadata", {})
+            for kept in ("labels", "annotations"):
+                inner[kept] = {**(inner.get(kept) or {}), INDEX: str(index)}
+            for one in template["spec"]["containers"]:
+                number = {"name": "JOB_COMPLETION_INDEX", "value": str(index)}
+                one["env"] = [*one.get("env", []), number]
         labels = template.get("metadata", {}).get("labels") or {}
         own = {"controller-uid": meta["uid"], "job-name": meta["name"]}
         owner = {
@@ -154,7 +178,7 @@ class JobController:
             "kind": "Pod",
             "apiVersion": "v1",
             "metadata": {
-                "generateName": f"{meta['name']}-",
+                "generateName": f"{head}-",
                 "namespace": meta["namespace"],
                 "labels": {
                     **labels,
@@ -191,6 +215,11 @@ class JobController:
         job["status"].pop("active", None)
         if len(active) > len(terminating):
             job["status"]["active"] = len(active) - len(terminating)
+
+
+def _index(pod: Object) -> int | None:
+    number = (pod["metadata"].get("annotations") or {}).get(INDEX)
+    return None if number is None else int(number)
 
 
 def _clock_s() -> float:

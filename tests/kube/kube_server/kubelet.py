@@ -10,7 +10,7 @@ from pathlib import Path
 
 from . import pod_parts
 from .account import Account
-from .container import Container
+from .container import Container, Mount
 from .events import tell
 from .pod_parts import Folders, NotReadyYet
 from .store import Object, Store, now
@@ -58,6 +58,7 @@ class Kubelets:
 
     def reconcile(self) -> None:
         """Start what is bound to a node, stop what is to be deleted."""
+        self._tell_names()
         for pod in self.store.all("pods"):
             meta = pod["metadata"]
             node = pod["spec"].get("nodeName")
@@ -73,6 +74,25 @@ class Kubelets:
         for uid, one in list(self.running.items()):
             if uid not in there and one.pod["spec"].get("nodeName") not in self.lost:
                 self._stop(one, 0)
+
+    def _tell_names(self) -> None:
+        """As the cluster's DNS tells them, in the file that each pod has for its host names."""
+        for one in self.running.values():
+            hosts = self.folders.hosts(one.pod["metadata"]["uid"])
+            if hosts.exists() and hosts.read_text() != (names := self._names(one.pod)):
+                hosts.write_text(names)  # in place: it is mounted
+
+    def _names(self, pod: Object) -> str:
+        """This machine's, its own, and of its namespace those that a headless service publishes."""
+        where = pod["metadata"]["namespace"]
+        lines = [f"127.0.0.1 {' '.join(dict.fromkeys([*_published(pod), hostname(pod)]))}"]
+        for other in self.store.all("pods", where):
+            address = other["status"].get("podIP")
+            if other is pod or not address or other["status"].get("phase") in ENDED:
+                continue
+            if self.store.find("services", where, other["spec"].get("subdomain", "")):
+                lines.append(f"{address} {' '.join(_published(other))}")
+        return Path("/etc/hosts").read_text() + "\n".join(lines) + "\n"
 
     def _stop(self, one: Running, grace_s: float) -> None:
         if one.grace_s is None or grace_s < one.grace_s:
@@ -198,14 +218,21 @@ class Kubelets:
         self._attached(pod)
         env = pod_parts.environment(self.store, pod, spec)
         own = self.folders.pod(pod["metadata"]["uid"])
+        hosts = self.folders.hosts(pod["metadata"]["uid"])
+        own.mkdir(parents=True, exist_ok=True)
+        hosts.write_text(self._names(pod))
         return Container(
             folder=own / spec["name"] / str(restarts),
             command=pod_parts.command(spec, env),
             env=self.account.env | env,
-            mounts=pod_parts.mounts(self.store, pod, spec, self.folders) + self.account.mounts,
+            mounts=[
+                *pod_parts.mounts(self.store, pod, spec, self.folders),
+                *self.account.mounts,
+                Mount(hosts, "/etc/hosts"),
+            ],
             working_dir=spec.get("workingDir") or "/",
             termination_log=spec["terminationMessagePath"],
-            hostname=pod["metadata"]["name"][:63],
+            hostname=hostname(pod),
             lacks={"without-python": "python*", "without-bash": "bash"}.get(kind, ""),
         )
 
@@ -284,6 +311,18 @@ class Kubelets:
             statuses.remove(old)
         statuses.append(new)
         self.store.touch("pods", one.pod)
+
+
+def hostname(pod: Object) -> str:
+    return str(pod["spec"].get("hostname") or pod["metadata"]["name"][:63])
+
+
+def _published(pod: Object) -> list[str]:
+    """By which names others find it."""
+    if not (domain := pod["spec"].get("subdomain")):
+        return []
+    short = f"{hostname(pod)}.{domain}"
+    return [f"{short}.{pod['metadata']['namespace']}.svc.cluster.local", short]
 
 
 def _start_error(program: str) -> str:

@@ -108,6 +108,9 @@ class Folders:
     def pod(self, uid: str) -> Path:
         return self.top / "pods" / uid
 
+    def hosts(self, uid: str) -> Path:
+        return self.pod(uid) / "hosts"
+
 
 def _source(store: Store, pod: Object, volume: Object, folders: Folders) -> tuple[Path | None, str]:
     meta = pod["metadata"]

@@ -24,6 +24,7 @@ from .api import Api, Fault
 from .collector import Collector, unreachable, without_node
 from .events import tell
 from .job_controller import JobController
+from .job_sets import JobSetController
 from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
 from .scheduler import DEFAULT_CLASS, Scheduler
@@ -52,8 +53,9 @@ class Server:
         )
         self.jobs = JobController(self.store, self.api.admit)
         scheduler = Scheduler(self.store, folders)
-        quotas = QuotaController(self.store)
-        self.loops = (self.jobs, scheduler, self.kubelets, Collector(self.store), quotas)
+        sets = JobSetController(self.store, self.api.admit)
+        collector, quotas = Collector(self.store), QuotaController(self.store)
+        self.loops = (sets, self.jobs, scheduler, self.kubelets, collector, quotas)
         self._begin()
 
     def _begin(self) -> None:

@@ -9,7 +9,7 @@ import pytest
 from boxcar.laptop.project.job import read_job
 from boxcar.laptop.project.profiles.profile import load_profile
 from boxcar.laptop.project.resolve import Resolved, resolve
-from boxcar.laptop.release import batch_jobs
+from boxcar.laptop.release import batch_jobs, kube_jobset
 from boxcar.laptop.tryout import passes
 
 JOB = """\
@@ -26,7 +26,7 @@ def resolved(
     root: Path, more: str, lab: str = "", profile: str = "lab", storage: str = STORAGE
 ) -> Resolved:
     for folder in ("queues", "profiles"):
-        (root / folder).mkdir()
+        (root / folder).mkdir(exist_ok=True)
     for name in ("train.py", "a.json", "big.json"):
         (root / name).touch()
     (root / "profiles/lab.yaml").write_text(LAB + storage + lab)
@@ -52,7 +52,12 @@ def test_the_queue_of_such_a_cell_asks_for_as_many_nodes_and_no_other(tmp_path: 
 @pytest.mark.parametrize(
     ("more", "lab", "profile", "said"),
     [
-        ("", "", "local", "a cell on several nodes needs Slurm, and local has none"),
+        (
+            "",
+            "",
+            "local",
+            "a cell on several nodes needs Slurm or Kubernetes, and local has neither",
+        ),
         ("launcher: accelerate\n", "", "lab", "needs launcher: torchrun"),
         (
             "",
@@ -72,6 +77,30 @@ def test_where_it_cannot_run_one_sentence_says_why(
 ) -> None:
     [fault] = resolved(tmp_path, f"cells: {{big: {{nodes: 2}}}}\n{more}", lab, profile).faults
     assert "cells.big.nodes: " in fault.text and said in fault.text
+
+
+POD = "kubernetes: {claim: tier}\nmeter: {is_billed: no}\n"
+
+
+def on_kubernetes(root: Path, storage: str, more: str = "") -> Resolved:
+    (root / "profiles").mkdir()
+    (root / "profiles/pods.yaml").write_text(f"name: pods\nextends: kubernetes\n{POD}{storage}")
+    return resolved(root, f"cells: {{big: {{nodes: 2}}}}\n{more}", profile="pods")
+
+
+def test_on_kubernetes_the_data_lie_on_the_claim_in_a_folder_of_each_queue(tmp_path: Path) -> None:
+    found = on_kubernetes(tmp_path, "storage: {data: boxes}\n", "slurm: {nodes: 1}\n")
+    assert found.faults == ()
+    assert [box.data_dir for box in found.plan.boxes] == [
+        *("/checkpoints/boxcar-boxes/a", "/checkpoints/boxcar-boxes/b")
+    ]
+    pods = [kube_jobset.pods_of(found.plan, queue) for queue in found.plan.queues]
+    assert pods == [1, 2]
+
+
+def test_on_kubernetes_the_pods_own_disk_is_no_place_for_it(tmp_path: Path) -> None:
+    [fault] = on_kubernetes(tmp_path, "").faults
+    assert "pod_fs (storage.data) is a separate disk on each node. Name one" in fault.text
 
 
 def test_a_disk_of_each_node_is_no_place_for_it(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
-from boxcar.laptop.release import kube_objects
+from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.release.kube_objects import Object, Owner
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden_kube"
@@ -84,9 +84,36 @@ def test_a_field_that_a_version_does_not_know_would_be_seen() -> None:
         kubernetes_validate.validate(made, "1.27", strict=True)
 
 
-@pytest.mark.parametrize("name", [*objects((1, 32)), "job-below-1.26"])
+def job_set(name: str, version: tuple[int, int]) -> Object:
+    return kube_jobset.job_set(OWNER, "queue_1", job(OPTIONS[name], version), 3)
+
+
+@pytest.mark.parametrize("version", [(1, 25), (1, 28), (1, 32), (1, 37)])
+def test_what_a_jobset_makes_is_a_job_by_the_schemas_of_that_version(
+    version: tuple[int, int],
+) -> None:
+    for one in job_set("gpus", version)["spec"]["replicatedJobs"]:
+        made = {"apiVersion": "batch/v1", "kind": "Job", **one["template"]}
+        kubernetes_validate.validate(made, "{}.{}".format(*version), strict=True)
+
+
+def test_the_names_of_a_jobsets_pods_are_short_enough() -> None:
+    made = kube_jobset.job_set(Owner("r" * 60, "tier", "/t"), "q" * 60, job(GPUS, (1, 32)), 1000)
+    assert len(f"{made['metadata']['name']}-node-0-998-abcde") <= 63
+
+
+def test_kueue_suspends_the_set_and_finds_its_label_there_only() -> None:
+    made = job_set("kueue", (1, 32))
+    assert made["spec"]["suspend"] and "kueue.x-k8s.io/queue-name" in made["metadata"]["labels"]
+    assert str(made["spec"]["replicatedJobs"]).count("kueue") == 0
+    assert "suspend" not in str(made["spec"]["replicatedJobs"])
+
+
+@pytest.mark.parametrize("name", [*objects((1, 32)), "job-below-1.26", "jobset-gpus"])
 def test_what_is_created_is_word_for_word_as_before(name: str) -> None:
     made: Any = objects((1, 32)).get(name) or job(GPUS, (1, 25))
+    if name.startswith("jobset-"):
+        made = job_set(name.removeprefix("jobset-"), (1, 32))
     text = yaml.dump(made, Dumper=_Plain, sort_keys=False, width=100)
     golden = GOLDEN / f"{name}.yaml"
     if os.environ.get("BOXCAR_GOLDEN") == "write":

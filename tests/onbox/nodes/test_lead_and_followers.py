@@ -143,7 +143,7 @@ def test_a_pod_that_dies_ends_the_attempt_and_its_successor_begins_the_next(pods
     until(lambda: pods.said(lead).count("node ") == 2)
     first.kill()
     pods.follower()
-    assert lead.wait() == 75
+    assert lead.wait() == 1
     assert "node 2 of 2 is lost" in pods.said(lead)
     again = pods.lead("", attempt=2)
     assert again.wait() == 0

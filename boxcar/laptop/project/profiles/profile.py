@@ -68,8 +68,9 @@ class Profile(ProfileModel):
         Of Slurm it is a folder for each queue, since two may be on one node; on the durable
         tier where none is named, which outlives a requeue.
         """
-        if self.is_slurm:
-            data = self.storage.tiers[self.storage.data]
+        data = self.storage.tiers[self.storage.data]
+        is_on_claim = self.connection.kind == "kubernetes" and data.scope not in OWN_SCOPES
+        if self.is_slurm or is_on_claim:
             is_on_tier = data.path is None and data.scope not in OWN_SCOPES
             home = (
                 self.durable_dir(root) if is_on_tier else self._path_of("data", self.storage.data)

@@ -40,6 +40,14 @@ SIGNATURES = (
         where=Where.LINE,
     ),
     Signature(
+        "NODELOST",
+        Course.RESUME_SAME,
+        r"^boxcar: node \d+ of \d+ is lost: ",
+        mark("the pod of another node ended or fell silent"),
+        mark("nothing: it resumes when the new pod is there. kubectl get pods shows which waits"),
+        where=Where.LINE,
+    ),
+    Signature(
         "CONTAINER",
         Course.STOP_QUEUE,
         r"OCI runtime (?:create|exec|start) failed|runc (?:create|run) failed"
