@@ -264,9 +264,8 @@ class KubeSite(MirroredSite):
         return started, errors
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
-        kube_jobsets.require(self.kubectl, self.plan, queue)
-        kinds = kube_jobsets.kinds(self.kubectl, "jobs,secrets")
-        there = self._of_run(kinds, queue)
+        sets = kube_jobsets.required(self.kubectl, self.plan, queue)
+        there = self._of_run(",".join(("jobs", "secrets", *sets)), queue)
         if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
         # With its secret, which would go a moment later, and be that of the new Job then. One that
@@ -353,7 +352,9 @@ class KubeSite(MirroredSite):
 
     def end_boxes(self, steps: Steps) -> None:
         """Harmless to repeat. Raises TemporaryError where a Job stays, or the cluster is silent."""
-        jobs = kube_jobset.wholes(self._of_run(kube_jobsets.kinds(self.kubectl, "jobs")))
+        has_sets = kube_jobsets.is_installed(self.kubectl)
+        kinds = ("jobs", kube_jobset.KIND) if has_sets else ("jobs",)
+        jobs = kube_jobset.wholes(self._of_run(",".join(kinds)))
         for job in jobs:
             self.tell(
                 _("deleting the {kind} {name}", kind=job["kind"], name=job["metadata"]["name"])
