@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TORCHES ?= 2.4.1 2.13.0
 
-.PHONY: demo gpu test test-faults test-projects test-slurm test-torch bench pictures docs check format words clean
+.PHONY: demo gpu test test-faults test-kube-storm test-projects test-slurm test-torch bench pictures docs check format words clean
 
 demo: $(READY)
 	@.venv/bin/invoke demo
@@ -31,6 +31,10 @@ test: $(READY)
 
 test-faults: $(READY)
 	.venv/bin/pytest -m faults
+
+# What a cluster does to pods at random times, with 30 cells; one of test-faults. Needs root.
+test-kube-storm: $(READY)
+	.venv/bin/pytest -m faults tests/kube/test_kube_storm.py
 
 # Projects in other people's habits, each from plan to down with a SIGKILL, in an environment of its own.
 test-projects:

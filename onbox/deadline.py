@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from boxcar.shared import paths
 from boxcar.shared.disk import lock
@@ -25,6 +26,8 @@ from onbox.machine import end_itself
 LOOK_EVERY_S = 60.0
 # A provider that said no, or a box that is still here after a yes, is asked again after this.
 AGAIN_S = 600.0
+# How long before its end the chats hear of it, as of the end of an idle box.
+NOTICE_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -39,17 +42,33 @@ class Deadline:
     def at_s(self) -> float:
         return min(self.moved_s + self.quiet_s, self.most_at_s)
 
+    @property
+    def is_cap(self) -> bool:
+        return self.at_s == self.most_at_s
+
+
+class News(Protocol):
+    """Who is told; see `deadline_news.py`. It never raises."""
+
+    def comes(self, in_s: float, *, is_cap: bool) -> None: ...
+    def is_off(self) -> None: ...
+    def is_still_here(self) -> None: ...
+
 
 def run(mark: Path, provider: str, quiet_s: float, most_s: float, data_dir: Path) -> int:
     """Until the box is gone, or nobody wants this. 0 also where another one waits already."""
     import requests  # noqa: F401 (see above)
 
+    from onbox.deadline_news import DeadlineNews
+
     fd = lock.hold(mark)
     if fd is None:
         return exit_codes.DONE
     record = mark.with_name(f"{mark.name}-end.json")
+    news = DeadlineNews(mark, record, quiet_s, most_s, data_dir)
     try:
-        wait(mark, quiet_s, most_s, lambda: moved(data_dir), lambda: _stop(record, provider))
+        looks = (lambda: moved(data_dir), lambda: _stop(record, provider))
+        wait(mark, quiet_s, most_s, *looks, news=news)
     finally:
         os.close(fd)
     return exit_codes.DONE
@@ -62,11 +81,12 @@ def wait(
     what_moved: Callable[[], Mapping[str, tuple[int, int]]],
     stop: Callable[[], None],
     *,
+    news: News,
     now_s: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
     """Look each minute; stop the box when its time is over, and again for as long as it is here."""
-    begun_s, seen = now_s(), what_moved()
+    begun_s, seen, is_told = now_s(), what_moved(), False
     due = Deadline(quiet_s, begun_s + most_s, begun_s)
     while mark.exists():
         sleep(LOOK_EVERY_S)
@@ -74,10 +94,19 @@ def wait(
         found = what_moved()
         if any(seen.get(path) != stat for path, stat in found.items()):
             due = Deadline(quiet_s, due.most_at_s, now_s())
-        seen = found
-        if now_s() >= due.at_s and mark.exists():
+        seen, left_s = found, due.at_s - now_s()
+        if left_s <= 0 and mark.exists():
             stop()
             sleep(AGAIN_S)
+            news.is_still_here()
+        elif left_s <= NOTICE_S and not is_told:
+            is_told = True
+            news.comes(left_s, is_cap=due.is_cap)
+        elif left_s > NOTICE_S and is_told:
+            is_told = False
+            news.is_off()
+    if is_told:
+        news.is_off()
 
 
 def moved(data_dir: Path) -> dict[str, tuple[int, int]]:

@@ -23,27 +23,24 @@ from boxcar.shared import paths, state, timestamp
 from boxcar.shared.disk import digest, lock
 from boxcar.shared.errors import BoxcarError, words_of
 from boxcar.shared.files import control, journal, manifest
-from boxcar.shared.files.journal import Journal
 from boxcar.shared.files.own_end import read_own_end
 from boxcar.shared.files.plan import IdleEnd
 from boxcar.shared.news.wanted import BOX_ENDS, BOX_STAYS, QUIET
 from boxcar.shared.sentence import Sentence, _
 from boxcar.shared.wire.box_asks import STOP
 from boxcar.shared.wire.question import RunOnBox
+from onbox.agent.between_agents import FLUSH_S, deliverer_of, say_between_agents
 from onbox.agent.held import held
 from onbox.answers import others
 from onbox.judging.idle_box import NOTICE_S, IdleBox, Step
 from onbox.machine import end_itself, gpus
 from onbox.machine.credentials import Credentials
 from onbox.machine.place import Place
-from onbox.queue.reporter import Reporter
 from onbox.webhooks import deliver
-from onbox.webhooks.deliver import Deliverer
 
 LOOK_EVERY_S = 20.0
 # A call that has not ended the box in this time has not been heard.
 HEARD_S = 300.0
-FLUSH_S = 10.0
 # Memory that a driver and a desktop hold, and a share of time that is nobody's work.
 _IDLE_PERCENT, _IDLE_BYTES = 5.0, 1 << 30
 _TERMINALS = Path("/dev/pts")
@@ -141,7 +138,7 @@ class _Waiting:
             return True
         place = self._place
         with contextlib.suppress(BoxcarError, OSError):
-            deliverer = self._deliverer()
+            deliverer = deliverer_of(place, self._known)
             if deliverer is None or not deliverer.pending():
                 return True
             with held(place.durable, place.queue):
@@ -150,22 +147,10 @@ class _Waiting:
             return not deliverer.pending()
         return False
 
-    def _deliverer(self) -> Deliverer | None:
-        place = self._place
-        log, cursor = place.durable.journal(place.queue), place.durable.delivered(place.queue)
-        return deliver.of(log, cursor, self._known, len(place.plan.queues))
-
     def _say(self, what: str, text: Sentence, **about: Any) -> None:
-        """As the queue's writer, for as long as that takes. Raises Over where another one is."""
-        place = self._place
-        common = {"run": place.plan.run, "queue": place.queue, "box": place.box}
+        """Raises Over where another writer has the queue."""
         try:
-            with held(place.durable, place.queue) as ours:
-                writer = Journal(place.durable.journal(place.queue), common, ours.is_ours)
-                about = {"is_over": False} | about
-                reporter = Reporter(writer, self._deliverer())
-                reporter.say("box.warning", what=what, text=text, **about)
-                reporter.close(FLUSH_S)
+            say_between_agents(self._place, self._known, what, text, **about)
         except BoxcarError as error:
             raise Over from error
 

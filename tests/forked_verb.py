@@ -7,10 +7,12 @@ A test that is about the program itself runs tiny_project.BOXCAR.
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
 import pkgutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -34,6 +36,8 @@ QUICK_RENTING = "FORKED_WITH_QUICK_RENTING"
 SHUT_NETWORK = "FORKED_WITH_SHUT_NETWORK"
 # Its word for waits on a provider that take no time.
 QUICK_CLOCK = "FORKED_WITH_QUICK_CLOCK"
+# Its word for a wall clock that is wrong by so many seconds; `jumps`: another one at each wait.
+WRONG_CLOCK = "FORKED_WITH_WRONG_CLOCK"
 # What the modules import only where it is needed, as most verbs here need it.
 _LATE = ("jinja2", "pathspec", "rich.progress", "rich.table")
 
@@ -62,6 +66,8 @@ def _become(words: Sequence[str]) -> None:
     if pythons := os.environ.pop(QUICK_BOXES, None):
         _use_quick_boxes(*pythons.split(os.pathsep))
     is_quick_renting = os.environ.pop(QUICK_RENTING, None)
+    if wrong := os.environ.pop(WRONG_CLOCK, None):
+        _use_wrong_clock(wrong)
     if os.environ.pop(QUICK_CLOCK, None) or is_quick_renting:
         _use_quick_clock()
     if is_quick_renting:
@@ -89,6 +95,21 @@ def _use_quick_clock() -> None:
         slept_s[0] += seconds
 
     calls.CLOCK = calls.Clock(lambda: slept_s[0], sleep)  # type: ignore[attr-defined]
+
+
+_WRONG_S = itertools.cycle((0.0, 3600.0, -86400.0, 30 * 86400.0))
+
+
+def _use_wrong_clock(word: str) -> None:
+    """As all of this process sees it; the monotonic clock runs on."""
+    real_ns = time.time_ns
+
+    def now_ns() -> int:
+        wrong_s = next(_WRONG_S) if word == "jumps" else float(word)
+        return real_ns() + int(wrong_s * 1e9)
+
+    time.time_ns = now_ns
+    time.time = lambda: now_ns() / 1e9
 
 
 def _use_quick_renting() -> None:

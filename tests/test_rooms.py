@@ -40,6 +40,7 @@ LEVELS = {
         ("queue",),
         ("checkpoint",),
         ("agent", "answers"),
+        ("deadline_news",),
         ("after_reboot", "deadline", "idle_end"),
         ("__main__",),
         ("begin",),

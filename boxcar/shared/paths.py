@@ -243,6 +243,10 @@ class ScratchPaths:
         """Held by what stops the box when nothing moves there."""
         return self.root / "deadline"
 
+    def deadline_notice(self, queue: str) -> Path:
+        """For the queue's agent, which removes it."""
+        return self.root / f"deadline-notice-{queue}.json"
+
     def started(self) -> list[str]:
         """The queues that have such a record."""
         found = sorted(path.stem for path in self.root.glob("start-*.json"))

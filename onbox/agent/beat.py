@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 from boxcar.shared import timestamp
 from boxcar.shared.disk import atomic
+from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
+from boxcar.shared.files.deadline_notice import DeadlineNotice
 from boxcar.shared.files.heartbeat import CellBeat, Copying, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
@@ -202,6 +204,17 @@ class Beat:
         self._log.take(read, seen | steps)
         is_at_work = bool(cells)
         self._new_troubles += self._troubles.look(read, time.monotonic(), is_at_work=is_at_work)
+        self._new_troubles += self._of_deadline()
+
+    def _of_deadline(self) -> list[Trouble]:
+        """What the process that holds the box's deadline wants to be said."""
+        path = self._place.scratch.deadline_notice(self._place.queue)
+        try:
+            notice = codec.from_document(DeadlineNotice, path.read_bytes(), str(path))
+            path.unlink()
+        except (OSError, DamagedError):
+            return []
+        return [Trouble(notice.what, notice.sentence(self._place.box), notice.is_over)]
 
     def _write(
         self,

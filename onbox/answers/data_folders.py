@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from boxcar.shared import paths
-from boxcar.shared.disk import atomic, checked_copy
+from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import (
@@ -24,8 +24,8 @@ from boxcar.shared.errors import (
     TemporaryError,
     some,
 )
-from boxcar.shared.files import data_proof, manifest
-from boxcar.shared.paths import DATA_FILES, DataPaths, ScratchPaths
+from boxcar.shared.files import data_proof, manifest, release
+from boxcar.shared.paths import DATA_FILES, DataPaths, DurablePaths, ScratchPaths
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import data_asks
 from boxcar.shared.wire.question import RunOnBox
@@ -52,7 +52,7 @@ def answer(
 
 
 def find(store: DataPaths, run: RunOnBox, *, is_thorough: bool = False) -> data_asks.DataFound:
-    links = _links(run)
+    uses = [*_links(run), *_on_tier(store, run)]
     found = []
     for folder in data_proof.stored(store.root):
         problems = data_proof.problems_of_data(folder, is_thorough=is_thorough)
@@ -60,7 +60,7 @@ def find(store: DataPaths, run: RunOnBox, *, is_thorough: bool = False) -> data_
         with contextlib.suppress(OSError, DamagedError):
             files = data_proof.read_proof(folder).files
         size_bytes = sum(file.size_bytes for file in files)
-        runs = tuple(sorted({name for name, at in links if at == folder.name}))
+        runs = tuple(sorted({name for name, at in uses if at == folder.name}))
         told = tuple(problems[:_MOST_TOLD])
         found.append(data_asks.DataSeen(folder.name, size_bytes, len(files), told, runs))
     return data_asks.DataFound(tuple(found), disk_room(_there(store.root)).free_bytes)
@@ -119,7 +119,8 @@ def remove(store: DataPaths, run: RunOnBox, digest: str) -> int:
     linked = {name for name, at in _links(run) if at == digest}
     at_work = {one.run for one in others.at_work_beside(run)}
     at_work |= {run.run} if others.is_at_work(run) else set()
-    if busy := sorted(linked & at_work):
+    out_of_sight = {name for name, at in _on_tier(store, run) if at == digest}
+    if busy := sorted(linked & at_work | out_of_sight):
         raise InputError(
             _("data {digest} is in use by {runs}", digest=digest[:12], runs=", ".join(busy))
         )
@@ -135,6 +136,22 @@ def _links(run: RunOnBox) -> Iterator[tuple[str, str]]:
     """Each run that is linked to data on this box, with the digest."""
     for scratch in paths.scratches(run.scratch.data_dir):
         yield from ((scratch.run, at) for at in _linked(scratch))
+
+
+def _on_tier(store: DataPaths, run: RunOnBox) -> Iterator[tuple[str, str]]:
+    """Each run with an agent at work, on whatever box, that reads the tier's data; with the digest.
+    A job of a cluster has its links where nobody else sees them.
+    """
+    tier_dir = run.tier.durable_dir
+    if store.root != DataPaths(tier_dir).root:
+        return
+    for folder in sorted((tier_dir / "boxcar").glob("*/")):
+        tier = DurablePaths(tier_dir, folder.name)
+        is_at_work = any(map(lock.is_held, tier.lock("x").parent.glob("*.lock")))
+        for release_folder in tier.releases.glob("*/") if is_at_work else ():
+            with contextlib.suppress(OSError, BoxcarError):
+                for digest in release.read_plan(release_folder).data.values():
+                    yield folder.name, digest
 
 
 def _linked(scratch: ScratchPaths) -> Iterator[str]:

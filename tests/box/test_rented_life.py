@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from forked_verb import QUICK_CLOCK
 from hosts import Hosts
-from rented import hurry, rent
+from rented import Rented, hurry, rent
 from stand_in_providers import KEY, Box, environment, stand_in
 from waiting import until
 
+from boxcar.shared import timestamp
 from boxcar.shared.disk import lock
 
 # Which real host stands behind the first, the second box that is rented.
@@ -59,6 +61,17 @@ def records(env: Mapping[str, str]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: one["asked_at"])
 
 
+def by_hand(project: Rented, new: Mapping[str, Any]) -> float:
+    """From the first word of each agent to its last: 0.5 an hour on the first box, 0.8 after."""
+    spans: list[list[float]] = []
+    for event in project.events("queue_1"):
+        at_s = timestamp.parse_utc(event["at"]).timestamp()
+        if event["type"] == "agent.started":
+            spans.append([0.5 if event["at"] < new["asked_at"] else 0.8, at_s, at_s])
+        spans[-1][2] = at_s
+    return sum(rate * (end_s - begin_s) / 3600 for rate, begin_s, end_s in spans)
+
+
 @pytest.mark.faults
 def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) -> None:
     hurry(hosts)
@@ -96,9 +109,10 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         server.outbid(first["id"])
         hosts.halt("box-a")
         assert "orphan" in project.boxcar("orphans", env=env).err
+        assert "its deadline may have stopped it" in project.boxcar("status", env=env).err
 
         said = project.boxcar(
-            "up", "--replace", "box-a", "--spot", "--max-price", "0.5", typed="y", env=env
+            "up", "--replace", "box-a", "--spot", "--max-price", "0.8", typed="y", env=env
         )
         assert "keeps its disk" in said.err and "box-a is up" in said.err, said
         assert "CONTAINER_API_KEY is not set" in said.err, "nothing stops this one"
@@ -113,6 +127,9 @@ def test_up_launch_outbid_replace_verify_and_down(hosts: Hosts, tmp_path: Path) 
         assert re.match(r"start [12]\n", started), "the cell goes on from its live checkpoint"
         for verb in ("pull", "verify"):
             project.boxcar(verb, env=env).ended(0)
+
+        found = project.boxcar("cost", "--json", env=env).document
+        assert found["so_far"]["USD"] == pytest.approx(by_hand(project, new), rel=0.01)
 
         said = project.boxcar("down", typed=f"tiny\n{new['id']}\n{new['id']}\n", env=env).ended(0)
         assert "is gone, seen twice" in said.err
@@ -160,3 +177,47 @@ def test_a_verified_run_is_stopped_by_the_provider_and_destroyed_later(
         assert server.boxes == {} and records(env)[0]["gone_at"]
         assert project.boxcar("orphans", env=env).code == 0
         assert server.wrong == []
+
+
+@pytest.mark.faults
+def test_boxes_without_a_key_of_their_own_are_ended_by_an_approval_that_covers_their_ids(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    hurry(hosts)
+    with stand_in("lambda") as server:
+        Market(hosts, server)
+        stranger, env = server.stranger(), settings(tmp_path, server)
+        project = rent(
+            hosts, tmp_path / "project", {"queue_1": ["configs/a.json recon 1"]},
+            profile={"extends": "lambda", "connection": {"user": "root"}},
+        )  # fmt: skip
+        path = project.root / "profiles" / "rented.yaml"
+        document = yaml.safe_load(path.read_text())
+        home = hosts.home("box-a")
+        document["storage"]["credentials"] = f"{home}/.boxcar/credentials-{{run}}.json"
+        path.write_text(yaml.safe_dump(document))
+
+        said = project.boxcar("up", "--hours", "2", typed="y", env=env)
+        assert "nothing stops a box by itself" in said.err, said
+        [record] = records(env)
+        project.launch(env=env).ended(0)
+        project.boxcar("watch", "--every", "1s", env=env).ended(0)
+        for verb in ("pull", "verify"):
+            project.boxcar(verb, env=env).ended(0)
+
+        said = project.boxcar("down", env=env).ended(1)
+        assert f"box-a (id {record['id']}) ends for good" in said.err
+        found = re.search(r"--approve (\w+)", said.err)
+        assert found and server.calls("end") == 0
+        # The record says another id by now: the approval was of the one that it named.
+        other = {**record, "id": stranger.id}
+        kept = Path(env["XDG_STATE_HOME"]) / "boxcar" / "rented" / f"{record['nonce']}.json"
+        true = kept.read_text()
+        kept.write_text(json.dumps(other))
+        project.boxcar("down", "--approve", found[1], env=env).ended(1)
+        kept.write_text(true)
+        assert server.calls("end") == 0 and project.credentials("box-a").exists()
+
+        said = project.boxcar("down", "--approve", found[1], env=env).ended(0)
+        assert "is gone, seen twice" in said.err and [*server.boxes] == [stranger.id]
+        assert records(env)[0]["gone_at"] and server.wrong == []

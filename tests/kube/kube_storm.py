@@ -64,7 +64,7 @@ class KubeStorm:
     @property
     def kube(self) -> KubeCluster:
         assert self.project.kube is not None
-        return self.project.kube
+        return self.project.kube.spared
 
     @property
     def cells(self) -> list[str]:
@@ -83,7 +83,7 @@ class KubeStorm:
             if not is_to_hit:
                 self._let_go.touch()
             if launch is None and (
-                self._a_queue_is_left() or (is_to_hit and self._next == "launch")
+                self._a_queue_is_left() or (is_to_hit and self._next in OF_LINKS)
             ):
                 launch = self.project.start("launch", "--no-smoke")
             time.sleep(self.dice.uniform(0.1, 1.0))

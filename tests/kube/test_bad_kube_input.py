@@ -107,6 +107,16 @@ def test_a_claim_that_is_missing_leaves_no_pod_behind(kube: KubeCluster, tmp_pat
     assert kube.all("jobs,pods,secrets") == []
 
 
+def test_a_pool_on_a_claim_that_one_node_has_is_refused(kube: KubeCluster, tmp_path: Path) -> None:
+    project = on_kube(tmp_path, kube, ONE)
+    project.write_job(queues={"queues/a.txt": ["a", "b"]})
+    kube.kubectl("delete", "pvc", project.claim)
+    kube.apply(claim(project.claim, mode="ReadWriteOnce", storage_class="disk"))
+    said = project.boxcar("launch", "--no-smoke")
+    assert (said.code, said.err.count("it must be ReadWriteMany")) == (1, 1), said
+    assert kube.all("jobs,secrets") == []
+
+
 @pytest.mark.faults
 def test_a_claim_that_does_not_bind_is_waited_for_and_found_again(
     kube: KubeCluster, tmp_path: Path
@@ -162,24 +172,30 @@ def test_rights_that_are_missing_are_named_and_nothing_is_submitted(
 
 
 @pytest.mark.faults
-def test_a_used_up_quota_holds_the_queue_until_it_is_raised(
+def test_a_quota_that_is_used_up_while_it_runs_holds_the_queue_until_it_is_raised(
     kube: KubeCluster, tmp_path: Path
 ) -> None:
     project = on_kube(tmp_path, kube, ONE)
-    hard = {"requests.nvidia.com/gpu": "0"}
+    project.write_config("one", hold_at=1, until="/checkpoints/let-go")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    pod = kube.running_pod(project.job("a"))
+    until((project.tier / "claims" / "one.json").exists)
+    (job,) = kube.all("jobs")
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"}}
-    kube.apply(quota | {"spec": {"hard": hard}})
+    kube.apply(quota | {"spec": {"hard": {"requests.nvidia.com/gpu": "0"}}})
     try:
-        said = project.boxcar("launch", "--no-smoke")
+        kube.make("kill", pod=pod)
+        until(lambda: "FailedCreate" in kube.kubectl("get", "events", "-o", "yaml"))
+        said = project.boxcar("status")
         assert said.code == 1 and "ask for less, or raise the quota" in said.err, said
-        (job,) = kube.all("jobs")
-        said = project.boxcar("launch", "--no-smoke")
+        project.boxcar("launch", "--no-smoke")
         assert [one["metadata"]["uid"] for one in kube.all("jobs")] == [job["metadata"]["uid"]]
     finally:
         kube.kubectl("delete", "resourcequota", "few")
+    (project.tier.parents[1] / "let-go").touch()
     until(lambda: is_verified(project, "one"), lambda: project.boxcar("status"))
-    assert len(kube.pods(project.job("a"))) == 1
-    assert project.types("a", "one").count("cell.started") == 1
+    assert len(kube.pods(project.job("a"))) == 2
+    assert project.types("a", "one").count("cell.started") == 2
 
 
 @pytest.mark.faults

@@ -160,6 +160,32 @@ def test_a_failed_cell_ends_its_job_and_is_not_tried_for_ever(
 
 
 @pytest.mark.faults
+def test_data_lies_once_on_the_claim_and_stays_while_a_cell_reads_it(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    reads = "train.py --data {data}/set --config {cfg} --task {task} --epochs {epochs} --out {out}"
+    lines = {"a": ["configs/long.json t"], "b": ["configs/one.json t"]}
+    project = on_kube(tmp_path, kube, lines, command=reads, data={"set": "numbers"})
+    (project.root / "numbers").mkdir()
+    (project.root / "numbers" / "n.txt").write_text("17")
+    train = project.root / "train.py"
+    names = '("config", "task", "epochs", "out")'
+    assert names in train.read_text()
+    asked = train.read_text().replace(names, '("data", "config", "task", "epochs", "out")')
+    read = 'print("read", (Path(asked.data) / "n.txt").read_text(), flush=True)\n'
+    train.write_text(asked.replace('print("trained"', f'{read}print("trained"'))
+    hold(project, "long")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    until(lambda: is_verified(project, "one"), lambda: project.boxcar("status"))
+    assert "read 17" in project.boxcar("logs", "one").out
+    (digest,) = [path.name for path in (project.tier.parent / ".data").iterdir()]
+    said = project.boxcar("data", "--remove", digest[:12])
+    assert said.code and "is in use by tiny" in said.err
+    let_go(project)
+    until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
+
+
+@pytest.mark.faults
 def test_an_answer_that_is_lost_after_its_effect_makes_no_second_job(
     kube: KubeCluster, tmp_path: Path
 ) -> None:

@@ -31,7 +31,17 @@ class Night:
         self.mark, self.now_s, self.until_s = mark, 0.0, 0.0
         self.cells: Callable[[float], dict[str, tuple[int, int]]] = lambda _now_s: {}
         self.stops: list[float] = []
+        self.news: list[tuple[str, float]] = []
         mark.touch()
+
+    def comes(self, in_s: float, *, is_cap: bool) -> None:
+        self.news.append(("cap" if is_cap else "quiet", round((self.now_s + in_s) / HOUR, 2)))
+
+    def is_off(self) -> None:
+        self.news.append(("off", round(self.now_s / HOUR, 2)))
+
+    def is_still_here(self) -> None:
+        self.news.append(("here", round(self.now_s / HOUR, 2)))
 
     def sleep(self, seconds: float) -> None:
         self.now_s += seconds
@@ -47,6 +57,7 @@ class Night:
             most * HOUR,
             lambda: self.cells(self.now_s),
             lambda: self.stops.append(self.now_s),
+            news=self,
             now_s=lambda: self.now_s,
             sleep=self.sleep,
         )
@@ -88,6 +99,25 @@ def test_what_is_deleted_or_cannot_be_read_is_no_progress(night: Night) -> None:
 
 def test_a_provider_that_did_nothing_is_asked_again(night: Night) -> None:
     assert night.passes(6.5) == [6.0, 6.18, 6.37]
+
+
+def test_ten_minutes_before_it_is_told_and_again_where_the_box_stays(night: Night) -> None:
+    # It writes once more, when that was told; then never again.
+    night.cells = lambda now_s: {"a.log": (0, int(now_s > 5.9 * HOUR))}
+    assert night.passes(11.95) == [11.92]
+    assert night.news[:3] == [("quiet", 6.0), ("off", 5.92), ("quiet", 11.92)]
+    assert night.news[3] == ("here", 12.08), "the provider did nothing"
+
+
+def test_of_the_hard_cap_it_is_told_as_such(night: Night) -> None:
+    night.cells = lambda now_s: {"a.log": (0, int(now_s))}
+    night.passes(24.2, most=24)
+    assert night.news[0] == ("cap", 24.0)
+
+
+def test_one_that_is_called_off_after_the_notice_is_told_off(night: Night) -> None:
+    assert night.passes(5.9) == []
+    assert [what for what, _hour in night.news] == ["quiet", "off"]
 
 
 def test_a_deadline_that_was_called_off_stops_nothing(night: Night) -> None:

@@ -18,6 +18,7 @@ from boxcar.shared.files.own_end import OwnEnd
 from boxcar.shared.files.plan import IdleEnd
 from boxcar.shared.news import wanted
 from onbox import idle_end
+from onbox.agent import between_agents
 from onbox.answers import others
 from onbox.machine import end_itself, gpus, place
 from onbox.machine.credentials import Credentials
@@ -229,7 +230,8 @@ def test_the_ten_minutes_wait_for_a_notice_that_no_chat_has_taken(box, monkeypat
     away = SimpleNamespace(
         pending=lambda: 1, start=lambda: None, close=lambda s: None, wake=lambda: None
     )
-    monkeypatch.setattr(idle_end._Waiting, "_deliverer", lambda self: away)
+    for module in (idle_end, between_agents):
+        monkeypatch.setattr(module, "deliverer_of", lambda place, known: away)
     thread = box.begins()
     until(box.told)
     time.sleep(1.5)

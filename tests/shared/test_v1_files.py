@@ -41,6 +41,7 @@ from boxcar.shared.files.attempt import Claim, Done, Processes, Running
 from boxcar.shared.files.attempt_spec import AttemptSpec
 from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.data_proof import DataProof
+from boxcar.shared.files.deadline_notice import DeadlineNotice
 from boxcar.shared.files.delivered import Cursor, Delivered
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
@@ -87,6 +88,7 @@ DOCUMENTS: dict[str, Any] = {
     "resume.json": Resume,
     "start.json": AgentStart,
     "own-end.json": OwnEnd,
+    "deadline-notice.json": DeadlineNotice,
     "node-order.json": NodeOrder,
     "node-word.json": NodeWord,
     "data-proof.json": DataProof,
@@ -448,6 +450,13 @@ def test_an_end_that_a_box_has_asked_for():
     said = 'vast v0: 200 {"success": true}'
     at = "2026-11-29T02:55:00.000Z"
     assert read_own_end(V1 / "own-end.json") == OwnEnd("destroy", at, "vast v0", said, is_over=True)
+
+
+def test_a_deadline_that_is_near():
+    path = V1 / "deadline-notice.json"
+    found = codec.from_document(DeadlineNotice, path.read_bytes(), str(path))
+    at, mark = "2026-11-29T03:12:44.000Z", "/root/boxcar/tiny/deadline"
+    assert found == DeadlineNotice(at, False, 21600, 604800, mark)
 
 
 def test_what_the_pods_of_a_queue_say_to_each_other():

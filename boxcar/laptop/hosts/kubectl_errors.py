@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from boxcar.shared.errors import BoxcarError, Command, InputError, TemporaryError
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark, quotation
 
@@ -36,7 +36,6 @@ class _Case:
     pattern: re.Pattern[str]
     sentence: str
     error: type[InputError] | type[TemporaryError] = Refused
-    command: Command | None = None
 
 
 _CASES = (
@@ -113,9 +112,8 @@ _CASES = (
         ),
         mark(
             "you may not {verb} {resource} in the namespace {namespace}. Ask the cluster's admins "
-            "for a Role with it. To see all that is lacking"
+            "for a Role with it"
         ),
-        command=Command("audit"),
     ),
     _Case(
         re.compile(r"connection to the server (?P<server>\S+) was refused"),
@@ -150,7 +148,7 @@ def error_of(said: str) -> BoxcarError:
         return AlreadyThere(_told(said))
     for case in _CASES:
         if found := case.pattern.search(said):
-            return case.error(Sentence(case.sentence, **found.groupdict()), case.command)
+            return case.error(Sentence(case.sentence, **found.groupdict()))
     if "(NotFound)" in said or _ANOTHER in said:
         return NotThere(_told(said))
     return (Refused if any(word in said for word in _PERSON) else TemporaryError)(_told(said))

@@ -134,7 +134,8 @@ class KubeSite(MirroredSite):
         if job is None:
             return None
         pods = self._pods_of(queue)
-        refused = "" if pods else self._refusal(job)
+        is_over = kube_pods.is_finished(job) or not all(map(kube_pods.has_ended, pods))
+        refused = "" if is_over else self._refusal(job, pods)
         return kube_pods.scheduled(job, pods, refused)
 
     def agent_log(self, box: str, queue: str, lines: int) -> str:
@@ -181,12 +182,12 @@ class KubeSite(MirroredSite):
         job = [found] if found else []
         return kube_pods.ends(name, [*job, *pods], self._events)
 
-    def _refusal(self, job: Mapping[str, Any]) -> str:
+    def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
         if kube_pods.is_suspended(job):
             return self._why_queued(job)
         found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
-        return str(found[-1]["message"]) if found else ""
+        return kube_pods.why_refused(found, pods)
 
     def _told(self, reason: str, about: str = "involvedObject.kind=Pod") -> list[dict[str, Any]]:
         """Events of the last hour. Who may not read them is told less."""

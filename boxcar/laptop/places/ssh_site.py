@@ -23,6 +23,7 @@ from boxcar.laptop.hosts.connection import Ran
 from boxcar.laptop.hosts.ssh_errors import KeyRefused, ProxyFailed, TooManyConnections, Unreachable
 from boxcar.laptop.places import own_key
 from boxcar.laptop.places.mirrored_site import REPORT_TIMEOUT_S, MirroredSite
+from boxcar.laptop.providers import known
 from boxcar.laptop.run.open_run import Pause
 from boxcar.laptop.run.view import CellView
 from boxcar.laptop.teardown.gate import Steps
@@ -265,11 +266,13 @@ class SshSite(MirroredSite):
 
     def to_destroy(self, begun: Teardown | None) -> dict[str, str]:
         verb = self.project.profile.meter_stop
-        if verb.own_key is None or verb.is_reversible:
+        if verb.is_reversible:
             return {}
+        rented = known.ids_by_key(self.project.profile, self.project.root)
+        said = {box: self._id(box) for box in self._names} if verb.own_key else {}
         over = {*begun.told, *_seen_ended(begun)} if begun else set()
         left = [box for box in self._names if box not in over and not self.is_gone(box)]
-        return {box: id_ for box in left if (id_ := self._id(box))}
+        return {box: id_ for box in left if (id_ := rented.get(box) or said.get(box))}
 
     def _to_end(self, begun: Teardown | None) -> list[str]:
         """The boxes that are there, on which something is left to do."""

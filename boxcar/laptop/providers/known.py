@@ -12,6 +12,7 @@ from boxcar.laptop.providers import autodl
 from boxcar.laptop.providers.calls import check_base
 from boxcar.laptop.providers.lambda_cloud import Lambda
 from boxcar.laptop.providers.provider import Access, Balance, Provider
+from boxcar.laptop.providers.rented_record import records_of
 from boxcar.laptop.providers.runpod import RunPod
 from boxcar.laptop.providers.vast import Vast
 
@@ -35,6 +36,22 @@ def provider_of(profile: Profile, root: Path) -> str | None:
             return None
         profile = load_profile(profile.extends, root)
     return profile.name
+
+
+def ids_by_key(profile: Profile, root: Path) -> dict[str, str]:
+    """By alias, of the boxes that `up` rented for this folder and that are live: the ids of those
+    that the key which is here may end. Another key of the account's may not be believed.
+    """
+    name = provider_of(profile, root)
+    key = provider_keys.find_key(name) if name is not None else None
+    if key is None:
+        return {}
+    mark = provider_keys.fingerprint(key)
+    return {
+        one.box: one.id
+        for one in records_of(root)
+        if one.id and not one.replaced_at and (one.provider, one.key) == (name, mark)
+    }
 
 
 def balance_of(profile: Profile, root: Path) -> Balance | None:

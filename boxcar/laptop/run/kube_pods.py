@@ -73,6 +73,17 @@ def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Schedul
     return Scheduled(name, next(iter(reasons), "Pending"))
 
 
+def why_refused(events: Sequence[Object], pods: Sequence[Object]) -> str:
+    """What the last event says of a pod that was not made; "" where one was made since then."""
+    last = max(events, key=_said_at, default=None)
+    made_at = max((str(pod["metadata"]["creationTimestamp"]) for pod in pods), default="")
+    return str(last["message"]) if last and _said_at(last) >= made_at else ""
+
+
+def _said_at(event: Object) -> str:
+    return str(event.get("lastTimestamp") or event["metadata"].get("creationTimestamp", ""))
+
+
 def _reasons(pod: Object) -> Iterator[str]:
     status = pod.get("status", {})
     for one in status.get("containerStatuses", []):

@@ -15,10 +15,10 @@ from dataclasses import field
 
 from boxcar.laptop.common import units
 from boxcar.laptop.run.condition import may_run
-from boxcar.laptop.run.view import CellView, QueueView, RunView
+from boxcar.laptop.run.view import CellView, Condition, QueueView, RunView
 from boxcar.shared import state, timestamp
 from boxcar.shared.files.journal_chain import Event
-from boxcar.shared.record import dataclass
+from boxcar.shared.record import dataclass, replace
 from boxcar.shared.sentence import Sentence, _
 
 HOUR_S = 3600.0
@@ -34,13 +34,25 @@ _ENDS = (*_WELL, "cell.failed", "cell.retried")
 class Rental:
     """When a box began to bill, where it is known better than by its first agent, and when somebody
     saw it end. `off_rate` is the price of an hour from then on, of a box that was only stopped,
-    until `gone_at`.
+    until `gone_at`. `before`: what stood under its alias earlier, oldest first, each at a price of
+    its own.
     """
 
     begun_at: str | None = None
     ended_at: str | None = None
     off_rate: str = ""
     gone_at: str | None = None
+    before: tuple[Replaced, ...] = ()
+
+
+@dataclass(frozen=True)
+class Replaced:
+    """A box whose place another took; `until` is when that one was asked for."""
+
+    id: str
+    price: str
+    until: str
+    rental: Rental
 
 
 @dataclass(frozen=True)
@@ -141,8 +153,9 @@ def money_of_run(
     if not priced:
         return None
     known = {queue.name: seconds for queue in priced if (seconds := left_s[queue.name]) is not None}
-    attempts = {queue.name: tuple(attempts_of_queue(queue, view.at)) for queue in priced}
-    boxes = tuple(_box_costs(prices, priced, attempts, view.at, rentals or {}))
+    parts, part_prices, part_rentals = _by_rental(priced, prices, rentals or {})
+    attempts = {_key(part): tuple(attempts_of_queue(part, view.at)) for part in parts}
+    boxes = tuple(_box_costs(part_prices, parts, attempts, view.at, part_rentals))
     so_far: dict[str, float] = {}
     unseen: dict[str, float] = {}
     for box in boxes:
@@ -157,9 +170,33 @@ def money_of_run(
         priced=len(priced),
         queues=len(view.queues),
         boxes=boxes,
-        cells=tuple(_cell_costs(prices, priced, attempts)),
+        cells=tuple(_cell_costs(part_prices, parts, attempts)),
         unseen=_without_nothing(unseen),
     )
+
+
+def _by_rental(
+    queues: Sequence[QueueView], prices: Mapping[str, str], rentals: Mapping[str, Rental]
+) -> tuple[list[QueueView], dict[str, str], dict[str, Rental]]:
+    """The queues, and apart from them as `BOX (ID)` what they did on boxes that were replaced;
+    then the prices and rentals of all these.
+    """
+    parts, its_price, its_rental = list[QueueView](), {**prices}, {**rentals}
+    for queue in queues:
+        left = queue.events
+        for one in rentals.get(queue.box, Rental()).before:
+            name = f"{queue.box} ({one.id})"
+            mine = [event for event in left if event.at < one.until]
+            left = left[len(mine) :]
+            over = Condition("done", "")
+            parts.append(replace(queue, events=mine, box=name, is_alive=False, condition=over))
+            its_price[name], its_rental[name] = one.price, one.rental
+        parts.append(replace(queue, events=left))
+    return parts, its_price, its_rental
+
+
+def _key(queue: QueueView) -> tuple[str, str]:
+    return queue.name, queue.box
 
 
 # --- seconds
@@ -237,7 +274,7 @@ def _billed_s(queues: Sequence[QueueView], now: str, rental: Rental) -> float:
 def _box_costs(
     prices: Mapping[str, str],
     queues: Sequence[QueueView],
-    attempts: Mapping[str, Sequence[Attempt]],
+    attempts: Mapping[tuple[str, str], Sequence[Attempt]],
     now: str,
     rentals: Mapping[str, Rental],
 ) -> Iterator[BoxCost]:
@@ -247,7 +284,7 @@ def _box_costs(
         billed_s = _billed_s(mine, now, rental)
         # Two agents at a time on one box bill it once.
         work_s = min(sum(at_work_s(queue, now) for queue in mine), billed_s or float("inf"))
-        made = [one for queue in mine for one in attempts[queue.name]]
+        made = [one for queue in mine for one in attempts[_key(queue)]]
         until = rental.gone_at or now
         off_s = timestamp.seconds_between(rental.ended_at, until) if rental.ended_at else 0.0
         yield BoxCost(
@@ -268,7 +305,7 @@ def _box_costs(
 def _cell_costs(
     prices: Mapping[str, str],
     queues: Iterable[QueueView],
-    attempts: Mapping[str, Sequence[Attempt]],
+    attempts: Mapping[tuple[str, str], Sequence[Attempt]],
 ) -> Iterator[CellCost]:
     """In the order in which they began; a cell that was moved adds up over its boxes."""
     seconds: dict[str, float] = defaultdict(float)
@@ -276,7 +313,7 @@ def _cell_costs(
     lost: dict[str, dict[str, float]] = defaultdict(dict)
     for queue in queues:
         amount, currency = units.price_of_text(prices[queue.box])
-        for one in attempts[queue.name]:
+        for one in attempts[_key(queue)]:
             seconds[one.cell] += one.seconds
             paid = {currency: amount * one.box_s / HOUR_S}
             amounts[one.cell] = _added(amounts[one.cell], paid)

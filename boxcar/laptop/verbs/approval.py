@@ -71,7 +71,7 @@ def _ask_ids(facts: GateFacts, tries: int) -> tuple[str, ...]:
     chosen = []
     for box, id_ in facts.to_destroy.items():
         question = _(
-            "Type the id of {box} ({id}) to let it {verb} itself; Enter leaves that to you: ",
+            "Type the id of {box} ({id}) to {verb} it with all on it; Enter leaves that to you: ",
             box=box,
             id=id_,
             verb=facts.verb,
@@ -123,7 +123,7 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     for sentence in site.end_keeps():
         _say_item(sentence)
     for box, id_ in facts.to_destroy.items():
-        _say_item(_("{box} (id {id}) ends for good, by its own key", box=box, id=id_))
+        _say_item(_("{box} (id {id}) ends for good", box=box, id=id_))
 
 
 def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from boxcar.laptop.common import show, units
 from boxcar.laptop.places.open_site import open_site
 from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
+from boxcar.laptop.run.rentals import stopped_perhaps
 from boxcar.laptop.verbs.pull_journals import pull_gauges
 from boxcar.laptop.view.board.terminal_lines import sparkline
 from boxcar.laptop.view.box_gauges import MOST_BYTES, gauges_of, read_lines
@@ -28,6 +29,8 @@ def tell_of_box(project: Project, box: str, *, as_json: bool = False) -> int:
     with open_site(project, show.say) as site:
         with show.waiting(_("asking the boxes")):
             site.refresh()
+        for text in stopped_perhaps(project, {box} & {*site.silent_boxes()}):
+            show.say(text)
         found = {queue: read_lines(_newest(site, box, queue)) for queue in site.queues_on(box)}
     if as_json:
         told = [

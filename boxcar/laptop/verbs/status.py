@@ -15,7 +15,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results.results_folder import is_over
 from boxcar.laptop.run import moves
-from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes
+from boxcar.laptop.run.rentals import prices_of_boxes, rentals_of_boxes, stopped_perhaps
 from boxcar.laptop.run.view import DAMAGED, RunView
 from boxcar.laptop.teardown import meters, rotation
 from boxcar.laptop.teardown.countdowns import near_countdowns
@@ -118,8 +118,9 @@ def quiet_of_run(site: Site, view: RunView, notes: tuple[str, ...] = ()) -> Quie
     """What the run's site says, of money and clocks too. `notes` is what was said since."""
     project = site.project
     off = webhooks_off(project.job, view, os.environ)
+    silent = {queue.box for queue in view.queues if queue.condition.word == "unreachable"}
     return Quiet(
-        notes=notes if off is None else (*notes, off),
+        notes=(*notes, *([off] if off else ()), *stopped_perhaps(project, silent)),
         is_billed=project.profile.meter.is_billed,
         is_over=is_over(site),
         budgets=tuple(

@@ -23,6 +23,8 @@ IDLE_FOR_S = 20 * 60.0
 STALLED, NAN = "cell_stalled", "metric_nan"
 # A box that is through with its cells stops itself soon; or it cannot, and bills on.
 BOX_ENDS, BOX_STAYS = "box_ends", "box_stays"
+# A box that `up` rented stops itself soon, by its deadline.
+DEADLINE = "deadline"
 # What an event asks of a person: the command to type.
 NEEDS = "needs"
 # Of a warning: no chat is told of it, because one was told that it may come.
@@ -37,6 +39,7 @@ REFUSALS = 20
 _OF_WARNING = {
     "accepted_damaged": "repair",
     BOX_STAYS: "down",
+    DEADLINE: "status",
     "disk_full": "status",
     "news_refused": "notify --test",
     "queue_line": "plan",

@@ -11,6 +11,8 @@ def tell(store: Store, about: Object, kind: str, reason: str, message: str) -> N
     for one in store.all("events", meta["namespace"]):
         same = one["involvedObject"].get("uid") == meta["uid"] and one["reason"] == reason
         if same and one["message"] == message:
+            if one["lastTimestamp"] != now():
+                one.update(lastTimestamp=now(), count=one["count"] + 1)
             return
     which = ("kind", "apiVersion")
     store.create(

@@ -113,7 +113,7 @@ class Server:
             "no-faults": self._no_faults,
             "pods-may-read": lambda asked: setattr(self.account, "may_read_pods", True),
             "end-watches": self._end_watches,
-            "cut-exec": lambda asked: setattr(self.streams, "cut_exec_after", asked["bytes"]),
+            "cut-exec": self._cut_exec,
             "deny": lambda asked: self.api.denied.append(asked["words"]),
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
@@ -131,6 +131,9 @@ class Server:
         except KeyError as error:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
+
+    def _cut_exec(self, asked: Object) -> None:
+        self.streams.cut_exec_after, self.streams.cut_exec_of = asked["bytes"], asked.get("of", "")
 
     def _no_faults(self, asked: Object) -> None:
         self.api.faults.clear()

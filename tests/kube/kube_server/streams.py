@@ -25,6 +25,7 @@ class Streams:
     store: Store
     kubelets: Kubelets
     cut_exec_after: int | None = None  # bytes of stdout; the exec then ends as if all were well
+    cut_exec_of: str = ""  # only one whose command has these words
 
     def _running(self, asked: Asked) -> tuple[Running, str]:
         """The pod as its node knows it, and which container is meant."""
@@ -98,19 +99,25 @@ class Streams:
             cwd="/",
         )
         feed = asyncio.ensure_future(_feed(channel, process))
-        code = await self._talk(channel, process)
+        code = await self._talk(channel, process, self._cut(asked))
         with contextlib.suppress(ConnectionError):
             await channel.send_bytes(bytes([ERROR]) + json.dumps(_status(code)).encode())
             await channel.close()
         feed.cancel()
         return channel
 
+    def _cut(self, asked: Asked) -> int | None:
+        """After how many bytes it is cut, once."""
+        if self.cut_exec_of not in " ".join(asked.request.query.getall("command")):
+            return None
+        cut, self.cut_exec_after = self.cut_exec_after, None
+        return cut
+
     async def _talk(
-        self, channel: web.WebSocketResponse, process: asyncio.subprocess.Process
+        self, channel: web.WebSocketResponse, process: asyncio.subprocess.Process, cut: int | None
     ) -> int:
         """Send what it says until it ends; its exit code."""
         assert process.stdout is not None and process.stderr is not None
-        cut, self.cut_exec_after = self.cut_exec_after, None
         out = asyncio.ensure_future(_send(channel, STDOUT, process.stdout, cut))
         err = asyncio.ensure_future(_send(channel, STDERR, process.stderr, None))
         if cut is not None:

@@ -596,7 +596,7 @@ def test_a_box_ends_itself_for_good_once_its_id_was_typed(
     types(monkeypatch, "tiny", "28000023", "28000023")
     assert down(vast.far.project) == OPEN
     told = capsys.readouterr().err
-    assert "box-a (id 28000023) ends for good, by its own key" in told
+    assert "box-a (id 28000023) ends for good" in told
     assert [words[2:] for words in vast.calls] == [["vast", "destroy", "28000023"]]
     now = vast.far.teardown
     assert now.to_destroy == {"box-a": "28000023"} and list(now.off) == ["box-a"]

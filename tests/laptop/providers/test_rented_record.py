@@ -19,6 +19,7 @@ from boxcar.laptop.providers.rented_record import (
     write_record,
 )
 from boxcar.laptop.providers.whose import open_orders
+from boxcar.laptop.run import rentals
 from boxcar.shared.files import codec
 
 SAMPLE = Path(__file__).parents[2] / "data" / "v1" / "laptop" / "rented.json"
@@ -33,6 +34,27 @@ def test_the_file_that_version_1_wrote_is_read_and_written_as_it_was():
     record = sample()
     assert (record.id, record.state, record.rate) == ("1001", "rented", 0.41)
     assert codec.to_document(record) == SAMPLE.read_bytes()
+
+
+def test_a_silent_box_with_a_deadline_may_have_been_stopped_by_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    project = SimpleNamespace(plan=SimpleNamespace(run="my-ablation"))
+    write_record(sample(quiet_s=21600, most_s=604800))
+    assert rentals.stopped_perhaps(project, ["another"]) == []
+    [text] = rentals.stopped_perhaps(project, ["box-a"])
+    assert text.startswith("box-a does not answer; its deadline may have stopped it (6h without")
+    write_record(sample())
+    assert rentals.stopped_perhaps(project, ["box-a"]) == [], "an older `up` asked for none"
+
+
+def test_a_live_box_counts_before_one_that_is_gone_whatever_the_clock_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    project = SimpleNamespace(plan=SimpleNamespace(run="my-ablation"))
+    write_record(
+        sample(nonce="1" * 12, asked_at="2026-11-29T01:00:00Z", gone_at="2026-11-29T02:00Z")
+    )
+    write_record(sample(nonce="2" * 12, asked_at="2026-11-28T01:00:00Z", id="1002"))
+    assert rentals.rented_boxes(project)["box-a"].id == "1002"
 
 
 def test_a_field_of_a_newer_version_stays():

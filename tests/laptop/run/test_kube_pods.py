@@ -92,3 +92,26 @@ def test_what_the_agent_could_not_say_stands_in_the_queues_condition() -> None:
     later = Session("2026-11-29T09:32:00.000Z", 7, "r", "a", 0)
     begun = QueueView("q", "a", state=State(session=later), ends=ends)
     assert "Evicted" not in condition_of(begun, OURS).sentence
+
+
+def made(at: str, phase: str) -> dict[str, Any]:
+    return {"metadata": {"creationTimestamp": at}, "status": {"phase": phase}}
+
+
+def test_a_refusal_counts_until_a_pod_was_made_after_it() -> None:
+    old, new = (
+        {"metadata": {}, "lastTimestamp": f"2026-01-01T00:00:0{at}Z", "message": said}
+        for at, said in ((5, "old"), (9, "new"))
+    )
+    ended = made("2026-01-01T00:00:07Z", "Failed")
+    assert kube_pods.why_refused([new, old], []) == "new"
+    assert kube_pods.why_refused([new, old], [ended]) == "new"
+    assert kube_pods.why_refused([old], [ended]) == ""
+    assert kube_pods.why_refused([], [ended]) == ""
+
+
+def test_a_queue_whose_pods_have_all_ended_waits_for_what_the_cluster_refuses() -> None:
+    waiting = {"metadata": {"name": "j"}, "spec": {}, "status": {}}
+    ended = [made("2026-01-01T00:00:07Z", "Failed")]
+    waits = kube_pods.scheduled(waiting, ended, "exceeded quota: few")
+    assert waits is not None and "ask for less, or raise the quota" in str(waits.sentence)

@@ -117,6 +117,37 @@ def test_a_box_bills_from_its_rental_until_somebody_saw_it_end_and_its_disk_afte
     assert box.off_amount == pytest.approx(0.05, abs=0.001), "until it was destroyed"
 
 
+def test_a_box_that_was_replaced_is_paid_at_its_own_price() -> None:
+    """By hand: rented -6 h for 1.00 an hour, at work from -5.5 h to -4 h, then outbid and stopped,
+    its disk at 0.10. Another one, asked for at -3 h, for 3.00, at work from -2.5 h to -0.5 h. The
+    cell was broken off after 1.5 h on the first, and done after 2 h on the second.
+    """
+    events = (
+        event("agent.started", -5.5 * HOUR),
+        started("a", -5.5),
+        event("cell.progress", -4 * HOUR),
+        event("agent.started", -2.5 * HOUR),
+        started("a", -2.5, attempt=2),
+        ended("cell.succeeded", "a", -0.5),
+    )
+    first = costs.Rental(from_now(-6 * HOUR), from_now(-4 * HOUR), "0.10 CNY/h")
+    before = (costs.Replaced("1001", "1.00 CNY/h", from_now(-3 * HOUR), first),)
+    rental = costs.Rental(from_now(-3 * HOUR), before=before)
+    view = RunView("r", from_now(0), (queue(*events),), ())
+    money = costs.money_of_run({"box-a": "3.00 CNY/h"}, view, {"q": 0.0}, {"box-a": rental})
+    assert money is not None
+    old, new = money.boxes
+    assert (old.box, new.box) == ("box-a (1001)", "box-a")
+    of_old, of_new = (old.at_work_s, old.lost_s, old.unseen_s), (new.at_work_s, new.unseen_s)
+    assert [s / HOUR for s in of_old] == pytest.approx([1.5, 1.5, 0.5], abs=0.001)
+    assert [s / HOUR for s in of_new] == pytest.approx([2.0, 1.0], abs=0.001)
+    assert money.so_far["CNY"] == pytest.approx(1.5 * 1.0 + 2.0 * 3.0, abs=0.01)
+    assert money.at_most["CNY"] == pytest.approx(7.5 + 0.5 * 1.0 + 1.0 * 3.0 + 0.4, abs=0.01)
+    [cell] = money.cells
+    paid = (cell.amounts["CNY"], cell.lost["CNY"], cell.seconds / HOUR)
+    assert paid == pytest.approx((7.5, 1.5, 3.5), abs=0.01)
+
+
 @pytest.mark.parametrize(("took", "said"), [((), None), ((60,), (0.5, 2.0, 1)),
     ((60, 60, 90), (1.0, 1.5, 3)), ((50, 60, 60, 120), (5 / 6, 2.0, 4))])  # fmt: skip
 def test_what_is_to_come_is_never_one_number_of_fewer_than_three(

@@ -1,0 +1,91 @@
+"""A stream of kubectl's may be cut, and kubectl then ends with 0: the link counts as cut, and the
+same is tried again. And what two laptops do at once.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kube_cluster import KubeCluster
+from on_kube import OnKube, on_kube
+from proof import assert_pulled
+from tiny_project import TRAIN
+from waiting import until
+
+ONE = {"a": ["configs/one.json t"]}
+RSYNC = "rsync --server"
+LARGE = '\n(out / "model.json").write_text(json.dumps({"weights": [0.5] * 400_000}))\n'
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays(kube: KubeCluster) -> Iterator[None]:
+    yield
+    kube.make("cut-exec", bytes=0, of="nothing of any command")
+    kube.kubectl("delete", "job,pod,secret", "-l", "boxcar-run=tiny", "--grace-period=0", "--force")
+
+
+def wait_for_end(project: OnKube, *cells: str) -> None:
+    for cell in cells:
+        manifest = project.tier / "cells" / cell / "manifest.json"
+        until(manifest.exists, lambda: project.boxcar("status"))
+    until(lambda: project.types("a")[-1:] == ["agent.stopped"])
+
+
+def test_a_look_that_is_cut_is_put_again_and_a_cut_transfer_goes_on(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    project = on_kube(tmp_path, kube, ONE)
+    (project.root / "train.py").write_text(TRAIN + LARGE)
+    project.boxcar("launch", "--no-smoke").ended(0)
+    wait_for_end(project, "one")
+    kube.make("cut-exec", bytes=7)
+    said = project.boxcar("status").ended(0)
+    assert "verified" in said.out and "does not answer" not in said.err, said
+    # kubectl ends with 0 after a third of the file.
+    kube.make("cut-exec", bytes=300_000, of=RSYNC)
+    said = project.boxcar("pull").ended(0)
+    assert_pulled(project, ["one"])
+    pod = next(pod["metadata"]["name"] for pod in kube.pods() if "helper" in str(pod))
+    whole = kube.tried("exec", pod, "--", "sh", "-c", f"head -c 400000 /dev/zero # {RSYNC}")
+    assert len(whole.stdout) == 400_000, "no transfer of the pull was cut"
+    project.boxcar("verify").ended(0)
+
+
+@pytest.mark.faults
+def test_of_two_laptops_that_launch_at_once_one_submits(kube: KubeCluster, tmp_path: Path) -> None:
+    first = on_kube(tmp_path, kube, ONE)
+    first.write_config("one", hold_at=1, until="/checkpoints/let-go")
+    shutil.copytree(first.root, tmp_path / "another" / "project")
+    second = replace(first, root=tmp_path / "another" / "project")
+    started = [one.start("launch", "--no-smoke") for one in (first, second)]
+    ended = [(*process.communicate(), process.returncode) for process in started]
+    assert [job["metadata"]["name"] for job in kube.all("jobs")] == [first.job("a")], ended
+    assert 0 in [code for _, _, code in ended], ended
+    for _, err, code in ended:
+        words = ("waits", "somebody else", "left alone", "at this moment")
+        assert code == 0 or any(word in err for word in words), ended
+    (first.tier.parents[1] / "let-go").touch()
+    wait_for_end(first, "one")
+    assert first.types("a", "one").count("cell.started") == 1
+
+
+@pytest.mark.faults
+def test_two_runs_that_launch_at_once_in_a_namespace_both_come_home(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    projects = []
+    for name in ("mine", "theirs"):
+        (tmp_path / name).mkdir()
+        projects.append(on_kube(tmp_path / name, kube, ONE))
+    for process in [one.start("launch", "--no-smoke") for one in projects]:
+        assert process.communicate() and process.returncode == 0
+    for project in projects:
+        wait_for_end(project, "one")
+        project.boxcar("pull").ended(0)
+        project.boxcar("verify").ended(0)
+        project.boxcar("down", typed="tiny\n").ended(0)
+    assert kube.all("jobs,pods,secrets") == []
