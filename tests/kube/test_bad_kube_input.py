@@ -97,6 +97,29 @@ def test_a_namespace_that_is_missing_or_being_deleted_is_named(
     assert kube.all("jobs,pods,secrets") == []
 
 
+@pytest.mark.faults
+def test_of_a_namespace_deleted_with_its_claim_only_what_lay_in_pods_holds_down(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    kube.kubectl("create", "namespace", "mine")
+    project = on_kube(tmp_path, kube, {"a": ["configs/one.json t"], "b": ["configs/two.json t"]})
+    kube.kubectl("create", "-n", "mine", "-f", "-", stdin=json.dumps(claim(project.claim)))
+    change(project, namespace="mine")
+    project.write_config("one", hold_at=1, until="/checkpoints/let-go")
+    project.boxcar("launch", "--no-smoke").ended(0)
+    kube.kubectl("delete", "namespace", "mine")
+    said = project.boxcar("status")
+    assert said.err.count("the cluster has no namespace mine") == 1, said
+    # Nothing is given up without a person's word for each cell.
+    gone = ("--gone", "/checkpoints", "--because", "deleted")
+    assert "cannot tell" not in project.boxcar("down", *gone).err
+    project.boxcar("verify")
+    cells = ("--abandon", "one", "--abandon", "two")
+    said = project.boxcar("down", *gone, *cells, typed="tiny\n")
+    # A person on a terminal is asked whether these two logs may be lost.
+    assert "2 things are missing" in said.err and said.err.count("could not be saved") == 2, said
+
+
 def test_a_claim_that_is_missing_leaves_no_pod_behind(kube: KubeCluster, tmp_path: Path) -> None:
     project = on_kube(tmp_path, kube, ONE)
     change(project, claim="nope")

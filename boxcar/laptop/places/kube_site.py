@@ -83,6 +83,13 @@ class KubeSite(MirroredSite):
     def refresh(self, *, is_exact: bool = False) -> None:
         self._look_at_cluster()
         super().refresh(is_exact=is_exact)
+        self._forget_silent()
+
+    def _forget_silent(self) -> None:
+        """Once the claim is said to be gone: a queue without a pod has nothing to tell then."""
+        if self.is_gone(self.plan.durable_dir):
+            self._silent = {box: why for box, why in self._silent.items() if self._own_pod(box)}
+            self._helper.problem = None
 
     def box_label(self, box: str) -> str:
         return _("{box} on the cluster", box=box)
@@ -119,12 +126,21 @@ class KubeSite(MirroredSite):
                 _("--gone takes a machine, and a cluster queue has none: down deletes its Job")
             )
         super().give_up_boxes(names)
+        self._forget_silent()
 
     def is_agent_alive(self, queue: str) -> bool | None:
         """Whether its pod runs: a lock says nothing on file systems that do not know flock."""
         if self._problem or not self._is_looked:
             return None
         return any(kube_pods.is_running(pod) for pod in self._pods_of(queue))
+
+    def is_attempt_alive(self, box: str, cell: str) -> bool | None:
+        """None is left of it where the cluster has no pod in which it could run."""
+        told, queues = super().is_attempt_alive(box, cell), self.queues_on(box)
+        if told is not None or self._problem or not self._is_looked or not queues:
+            return told
+        pods = [pod for queue in queues for pod in self._pods_of(queue)]
+        return False if all(map(kube_pods.has_ended, pods)) else None
 
     def listing_age_s(self, box: str) -> float:
         return 0.0
