@@ -181,6 +181,20 @@ def test_an_order_of_a_lead_that_is_gone_begins_nothing(pods: Pods) -> None:
     assert not (pods.folder / "began").exists()
 
 
+def test_an_attempt_that_is_over_before_a_pod_has_begun_waits_for_nothing_there(pods: Pods) -> None:
+    pods.scratch.nodes.mkdir(parents=True)
+    pods.follower()
+
+    def order(state: str) -> None:
+        one = NodeOrder("a.1", "/none", ("true",), 2, state, 1)
+        node_order.write(pods.scratch.node_order, one)
+
+    order(node_order.GATHER)
+    until(lambda: (word := pods.word()) and word.state == node_order.READY)
+    order(node_order.END)
+    until(lambda: (word := pods.word()) and word.rc == -signal.SIGTERM)
+
+
 def test_what_cannot_be_started_there_is_said_in_the_cells_log(pods: Pods) -> None:
     pods.follower()
     credentials = pods.folder / "none.json"
