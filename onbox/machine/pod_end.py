@@ -50,7 +50,10 @@ def _made_at(pod: Mapping[str, Any]) -> tuple[str, str]:
 
 def _reason(pod: Mapping[str, Any]) -> str | None:
     status = pod["status"]
-    ended = [one["state"].get("terminated") for one in status.get("containerStatuses", [])]
+    found = status.get("containerStatuses", [])
+    # A cluster may add others to each pod.
+    own = [one for one in found if one.get("name") == "agent"] or found
+    ended = [one["state"].get("terminated") for one in own]
     reasons = [status.get("reason"), *(one.get("reason") for one in ended if one)]
     return next((str(one) for one in reasons if one not in (None, "Error", "Completed")), None)
 

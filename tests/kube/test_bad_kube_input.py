@@ -130,6 +130,7 @@ def test_a_claim_that_is_missing_leaves_no_pod_behind(kube: KubeCluster, tmp_pat
     assert kube.all("jobs,pods,secrets") == []
 
 
+@pytest.mark.faults
 def test_a_pool_on_a_claim_that_one_node_has_is_refused(kube: KubeCluster, tmp_path: Path) -> None:
     project = on_kube(tmp_path, kube, ONE)
     project.write_job(queues={"queues/a.txt": ["a", "b"]})
@@ -175,6 +176,33 @@ def test_an_image_that_cannot_serve_starts_no_job(
     kube.make("image", name="python", **{"is": ""})
     assert "there is nothing to end" in project.boxcar("down").err
     until(lambda: kube.all("pods") == [])
+
+
+@pytest.mark.faults
+def test_a_helper_pod_that_ended_or_is_lost_or_of_another_image_is_made_anew(
+    tmp_path: Path,
+) -> None:
+    with kube_cluster(tmp_path / "k") as kube:
+        project = on_kube(tmp_path, kube, ONE)
+        project.boxcar("status").ended(0)
+        (first,) = kube.all("pods")
+        kube.make("evict", pod=first["metadata"]["name"])
+        until(lambda: "Evicted" in kube.kubectl("get", "pods", "-o", "yaml"))
+        said = project.boxcar("status").ended(0)
+        (second,) = kube.all("pods")
+        assert "does not answer" not in said.err, said
+        kube.make("lose-node", node=second["spec"]["nodeName"])
+        said = project.boxcar("status").ended(0)
+        (third,) = kube.all("pods")
+        assert "does not answer" not in said.err, said
+        assert third["spec"]["nodeName"] != second["spec"]["nodeName"]
+        profile = project.root / "profiles" / "lab.yaml"
+        profile.write_text(profile.read_text().replace("python@", "another@"))
+        project.boxcar("status").ended(0)
+        (fourth,) = kube.all("pods")
+        assert fourth["spec"]["containers"][0]["image"].startswith("another@")
+        uids = {pod["metadata"]["uid"] for pod in (first, second, third, fourth)}
+        assert len(uids) == 4
 
 
 @pytest.mark.parametrize(

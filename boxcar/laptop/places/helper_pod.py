@@ -27,6 +27,7 @@ STUCK_FOR_S = 15.0
 # Its own grace is 5 s. What stays longer is on a node that does not answer.
 GOING_FOR_S = 15.0
 _LOOK_EVERY_S = 0.5
+_ASKED = "boxcar-image"
 _NEVER = ("ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull")
 _NO_CLAIM = mark("create the claim, or name another one in the profile")
 
@@ -73,7 +74,7 @@ class HelperPod:
             stuck_since = (stuck_since or now) if why else 0.0
             if pod is None:
                 with contextlib.suppress(AlreadyThere):
-                    self._kubectl.create(self._make())
+                    self._kubectl.create(self._made())
             elif self._serves(pod):
                 self._is_ready = True
                 return
@@ -88,12 +89,19 @@ class HelperPod:
                 raise TemporaryError(_("the helper pod {pod} has not started yet", pod=self.name))
             time.sleep(_LOOK_EVERY_S)
 
+    def _made(self) -> dict[str, Any]:
+        """With the image that was asked for, since a cluster's policy may put another in place."""
+        made = self._make()
+        notes = {**made["metadata"].get("annotations", {}), _ASKED: _image(made)}
+        return {**made, "metadata": {**made["metadata"], "annotations": notes}}
+
     def _serves(self, pod: Mapping[str, Any]) -> bool:
         return kube_pods.is_running(pod) and not _is_going(pod) and not self._is_over(pod)
 
     def _is_over(self, pod: Mapping[str, Any]) -> bool:
         """It has ended, or it is of an image that the profile named before."""
-        return kube_pods.has_ended(pod) or _image(pod) != _image(self._make())
+        asked = pod["metadata"].get("annotations", {}).get(_ASKED)
+        return kube_pods.has_ended(pod) or asked not in (None, _image(self._make()))
 
     def _refuse(self, pod: Mapping[str, Any], why: str) -> None:
         about = {"pod": self.name, "why": why}

@@ -27,15 +27,10 @@ def is_installed(kubectl: Kubectl) -> bool:
     return True
 
 
-def required(kubectl: Kubectl, plan: Plan, queue: str) -> tuple[str, ...]:
-    """The kind that the queue needs beside Jobs, if it does. Raises InputError where the cluster
-    has none, before anything of the queue is created.
-    """
-    if kube_jobset.pods_of(plan, queue) == 1:
-        return ()
-    if not is_installed(kubectl):
+def require(kubectl: Kubectl, plan: Plan, queue: str) -> None:
+    """Raises InputError, before anything of the queue is created."""
+    if kube_jobset.pods_of(plan, queue) > 1 and not is_installed(kubectl):
         raise InputError(_("{queue}: {why}", queue=queue, why=_why()))
-    return (KIND,)
 
 
 def judge(kubectl: Kubectl, owner: Owner, plan: Plan, jobs: Mapping[str, Object]) -> list[Row]:
@@ -55,6 +50,11 @@ def judge(kubectl: Kubectl, owner: Owner, plan: Plan, jobs: Mapping[str, Object]
         if said := kube_facts.tried(kubectl, made):
             rows.append(Row(plan.queues[queue], "JobSet", "refuse", _("not taken"), said))
     return rows
+
+
+def kinds(kubectl: Kubectl, others: str) -> str:
+    """These kinds, and JobSets where the cluster has any."""
+    return f"{others},{KIND}" if is_installed(kubectl) else others
 
 
 def _why() -> str:

@@ -124,7 +124,7 @@ def _show(accounts: Sequence[Account]) -> None:
     for one in accounts:
         title = known.PROVIDERS[one.provider].title
         if one.problem:
-            show.alarm(_("{head}: {text}", head=title, text=one.problem))
+            show.alarm(one.problem)  # which names it
             continue
         n = sum(box.is_orphan for box in one.ours)
         show.say(

@@ -61,6 +61,9 @@ def up(
     """Returns what `audit` does; 1 where nothing was rented. Raises InputError with all blockers,
     MayStillBillError where a box may bill that nobody has seen end.
     """
+    for flag, number in (("--boxes", boxes), ("--hours", hours)):
+        if number == 0:
+            raise InputError(_("{flag} 0 rents nothing: leave it out, or type more", flag=flag))
     asked = Asked(boxes, most_rate, hours, is_spot, approve)
     name = rentable(project.profile, project.root)
     provider = known.open_provider(name)
