@@ -7,6 +7,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from boxcar.laptop.common import units
 from boxcar.laptop.hosts.scheduled import JobEnd
 from boxcar.laptop.run.view import (
     ABANDONED,
@@ -21,7 +22,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import SEMICOLON
 from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
-from boxcar.shared.files.heartbeat import Seen
+from boxcar.shared.files.heartbeat import CHECKS, FETCHES, UNPACKS, Fetching, Seen
 from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import CellRecord, Session
@@ -305,9 +306,29 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
 
 def sets_up(queue: QueueView) -> Sentence | None:
     """What is said of a queue whose box is not ready for a cell yet."""
+    if queue.heartbeat and (now := queue.heartbeat.fetching):
+        return _fetches(queue.box, now)
     if queue.heartbeat and queue.heartbeat.phase == "setup":
         return _("sets up {box} before its first cell", box=queue.box)
     return None
+
+
+_DOING = {
+    FETCHES: mark("{box} fetches data {name}: {done}"),
+    CHECKS: mark("{box} checks data {name}: {done}"),
+    UNPACKS: mark("{box} unpacks data {name}: {done}"),
+}
+
+
+def _fetches(box: str, now: Fetching) -> Sentence:
+    done = units.size(now.done_bytes)
+    if now.total_bytes:
+        of = units.size(now.total_bytes)
+        done = _("{done} of {total}", done=done, total=of)
+    if now.bytes_per_s > 0:
+        done = _("{done}, {rate}/s", done=done, rate=units.size(round(now.bytes_per_s)))
+    text = _DOING.get(now.doing, _DOING[FETCHES])
+    return Sentence(text, box=box, name=now.name, done=done)
 
 
 def _at_work(queue: QueueView) -> Condition:
