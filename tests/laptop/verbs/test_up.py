@@ -36,6 +36,17 @@ def test_where_nothing_fits_the_nearest_are_named_with_the_reason(renter):
     assert "no offer fits" in said.err and renter.server.ever == {}
 
 
+def test_a_box_that_somebody_else_destroyed_is_named_by_the_next_up(renter):
+    renter.up("--boxes", "1").ended(0)
+    assert "does not list" not in renter.up("--boxes", "1").ended(0).err
+    renter.server.boxes.clear()
+    said = renter.up("--boxes", "1").ended(0)
+    assert "may have been ended elsewhere" in said.err and "--replace box-a" in said.err
+    renter.server.fault("list", *["html"] * 9)
+    assert "without JSON" in renter.up("--boxes", "1").ended(0).err
+    assert renter.server.calls("create") == 1
+
+
 def test_the_nearest_offers_are_of_different_kinds(renter):
     renter.project.write_job(resources={"gpu": {"memory": "900GB+"}})
     said = renter.type("offers").ended(1)
