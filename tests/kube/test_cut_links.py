@@ -17,7 +17,7 @@ from tiny_project import TRAIN
 from waiting import until
 
 ONE = {"a": ["configs/one.json t"]}
-RSYNC = "rsync --server"
+RSYNC = "--server"
 LARGE = '\n(out / "model.json").write_text(json.dumps({"weights": [0.5] * 400_000}))\n'
 
 
@@ -42,6 +42,8 @@ def test_a_look_that_is_cut_is_put_again_and_a_cut_transfer_goes_on(
     (project.root / "train.py").write_text(TRAIN + LARGE)
     project.boxcar("launch", "--no-smoke").ended(0)
     wait_for_end(project, "one")
+    # Else the look may meet two faults: the pod's own end, and then the cut.
+    until(lambda: kube.get("job", project.job("a"))["status"].get("succeeded"))
     kube.make("cut-exec", bytes=7)
     said = project.boxcar("status").ended(0)
     assert "verified" in said.out and "does not answer" not in said.err, said
