@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.environment import POD
+
 # What Kubernetes gives each container, unless somebody turned it off.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
@@ -28,7 +30,7 @@ def before(environ: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> 
     if _HOST not in environ:
         return None
     try:
-        own = _asked(environ, account, os.uname().nodename)
+        own = _asked(environ, account, environ.get(POD) or os.uname().nodename)
         job = own["metadata"]["labels"][_OF_JOB]
         query = urllib.parse.urlencode({"labelSelector": f"{_OF_JOB}={job}"})
         return of_pods(_asked(environ, account, f"?{query}")["items"], own)
