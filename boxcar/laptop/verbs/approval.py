@@ -12,6 +12,7 @@ from dataclasses import replace
 from boxcar.laptop.common import show, units
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.places.site import Site
+from boxcar.laptop.project.project import Project
 from boxcar.laptop.teardown.gate import (
     CONTINUED,
     GIVEN,
@@ -20,8 +21,9 @@ from boxcar.laptop.teardown.gate import (
     GateFacts,
     obstacles,
 )
+from boxcar.shared.errors import Command, Message
 from boxcar.shared.files.receipt import Teardown
-from boxcar.shared.sentence import _
+from boxcar.shared.sentence import Sentence, _, mark
 
 # How the run stands now, and the notes of its roster.
 Look = Callable[[], tuple[GateFacts, Sequence[str]]]
@@ -122,8 +124,25 @@ def _show_price(site: Site, facts: GateFacts, notes: Sequence[str]) -> None:
     )
     for sentence in site.end_keeps():
         _say_item(sentence)
+    _say_data(site.project)
     for box, id_ in facts.to_destroy.items():
         _say_item(_("{box} (id {id}) ends for good", box=box, id=id_))
+
+
+def _say_data(project: Project) -> None:
+    """The job's data, which no end removes: only a disk that goes takes it along."""
+    plan, profile = project.plan, project.profile
+    names = [*plan.data, *(one.name for one in plan.data_urls)]
+    stays = plan.is_data_on_tier or profile.is_this_machine
+    stays = stays or profile.storage.data in profile.meter_stop.preserves
+    if names and stays:
+        what = (
+            mark("  the job's data on the tier: {names}. To see and remove it")
+            if plan.is_data_on_tier
+            else mark("  the job's data on its boxes: {names}. To see and remove it")
+        )
+        said = Sentence(what, names=", ".join(names))
+        show.say(Message(said, Command("data")))
 
 
 def _lost(facts: GateFacts, notes: Sequence[str]) -> Iterator[str]:

@@ -7,6 +7,7 @@ import pty
 import shutil
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,16 @@ def test_what_is_lost_and_what_stays_is_said_before(
     assert str(run.site.tier.root) in told
     assert f"This stays: {run.project.results.root}" in told
     assert _is_untouched(run)
+
+
+def test_the_jobs_data_is_named_as_what_stays(
+    run: FinishedRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = replace(run.project.plan, data={"cifar": "ab" * 32})
+    down(replace(run.project, plan=plan), approve="0" * 12)
+    assert "the job's data on its boxes: cifar. To see and remove it: invoke data" in (
+        " ".join(capsys.readouterr().err.split())
+    )
 
 
 def test_a_result_in_doubt_is_said_before(
