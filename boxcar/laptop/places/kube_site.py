@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.fitness.rules import ALL, Row
+from boxcar.laptop.fitness.rules import Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
 from boxcar.laptop.hosts.connection import TRIES
@@ -27,7 +27,7 @@ from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_facts, kube_jobsets, kube_rules
+from boxcar.laptop.places import helper_pod, kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -54,6 +54,8 @@ CREATED = "kubectl"
 # What Kueue makes of a Job, and the label by which it is found.
 _WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _LOOK_EVERY_S = 1.0
+# How often a cut question is put again; what took longer was no cut, but a silence.
+_AGAIN, _LONG_S = 2, 20.0
 
 
 class KubeSite(MirroredSite):
@@ -248,21 +250,11 @@ class KubeSite(MirroredSite):
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         rows += kube_jobsets.judge(self.kubectl, self._owner, self.plan, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
-        return rows if is_refused else [*rows, self._row_of_image()]
-
-    def _row_of_image(self) -> Row:
-        """By a pod of it, once everything else is as it should be."""
-        try:
-            hand = self._hand_of_helper()
-            has_bash = hand.ssh.run(["sh", "-c", "command -v bash"]).code == 0
-        except TemporaryError as error:
-            return Row(ALL, "helper pod", "refuse", _("not there"), message_of(error).text)
-        except InputError as error:
-            return Row(ALL, "image", "refuse", self._image, message_of(error).text)
-        if not has_bash:
-            why = _("it has no bash, by which the agent is started: name another image")
-            return Row(ALL, "image", "refuse", self._image, why)
-        return Row(ALL, "image", "ok", self._image)
+        return (
+            rows
+            if is_refused
+            else [*rows, helper_pod.row_of_image(self._image, self._hand_of_helper)]
+        )
 
     def start_question(self, start: run_asks.Start) -> None:
         return None
@@ -397,15 +389,18 @@ class KubeSite(MirroredSite):
         timeout_s: float = ASK_TIMEOUT_S,
         tries: int = TRIES,
     ) -> A:
-        """Once more where the exec was cut, or another pod answers now: pods come and go."""
-        asked = self._hand(box)
-        try:
-            return super().ask(box, question, timeout_s=timeout_s, tries=tries)
-        except Unreachable as error:
-            time.sleep(_LOOK_EVERY_S)
-            self._look_at_cluster()
-            if tries == 1 or (self._hand(box) is asked and not isinstance(error, LinkCut)):
-                raise
+        """Again where the exec was cut, or another pod answers now: pods come and go."""
+        for _again in range(_AGAIN):
+            asked, begun = self._hand(box), time.monotonic()
+            try:
+                return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+            except Unreachable as error:
+                if tries == 1 or time.monotonic() - begun > _LONG_S:
+                    raise
+                time.sleep(_LOOK_EVERY_S)
+                self._look_at_cluster()
+                if self._hand(box) is asked and not isinstance(error, LinkCut):
+                    raise
         return super().ask(box, question, timeout_s=timeout_s, tries=tries)
 
     def _look_at_cluster(self) -> None:
