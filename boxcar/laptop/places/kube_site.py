@@ -391,7 +391,7 @@ class KubeSite(MirroredSite):
     ) -> A:
         """Again where the exec was cut, or another pod answers now: pods come and go."""
         for _again in range(_AGAIN):
-            asked, begun = self._hand(box), time.monotonic()
+            before, begun = self._own_pod(box), time.monotonic()
             try:
                 return super().ask(box, question, timeout_s=timeout_s, tries=tries)
             except Unreachable as error:
@@ -399,7 +399,7 @@ class KubeSite(MirroredSite):
                     raise
                 time.sleep(_LOOK_EVERY_S)
                 self._look_at_cluster()
-                if self._hand(box) is asked and not isinstance(error, LinkCut):
+                if self._own_pod(box) == before and not isinstance(error, LinkCut):
                     raise
         return super().ask(box, question, timeout_s=timeout_s, tries=tries)
 
