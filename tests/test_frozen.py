@@ -26,7 +26,7 @@ VERBS = {
     "smoke": "profile p job cell all json",
     "rehearse": "profile p job cell kills seed tolerance json",
     "audit": "profile p job box data all json",
-    "data": "profile p job box remove",
+    "data": "profile p job box remove json",
     "push": "profile p job mixed json",
     "launch": "profile p job box start-index no-smoke beside setup gone because json",
     "status": "profile p job all json",

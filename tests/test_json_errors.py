@@ -27,6 +27,7 @@ BAD = {
     "board": ([], "board --serve"),
     "check-profiles": (["--job", "x"], "--job"),
     "cost": (["--job", "other.yaml"], "other.yaml"),
+    "data": (["--remove", "abc"], "expected the beginning"),
     "down": (["--abandon", "nope", "--because", "x"], "no cell 'nope'"),
     "explain": (["--cell", "nope"], "no cell 'nope'"),
     "export": (["--to", "foo"], "found 'foo'"),

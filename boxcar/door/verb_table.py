@@ -162,7 +162,7 @@ _TABLE = (
     Verb("sentinel", "look", NOTHING, (), ("sentinel",)),
     Verb("audit", "look", PROJECT, (*_RUN, _BOXES, Flag("data", SWITCH, "reads_data"), ALL, JSON),
          ("audit -p autodl", "audit --box box-a", "audit --data")),
-    Verb("data", "look", PROJECT, (*_RUN, _BOXES, Flag("remove", MANY, takes="DIGEST")),
+    Verb("data", "look", PROJECT, (*_RUN, _BOXES, Flag("remove", MANY, takes="DIGEST"), JSON),
          ("data", "data --remove 9205493162")),
     Verb("notify", "look", DRAFT,
          (*_RUN, Flag("test", SWITCH, "is_test"), Flag("from", TEXT, "box", "BOX"),

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 CREDENTIALS = "BOXCAR_CREDENTIALS"
 # In each pod of a queue whose cells take several: how many these are, and their names' domain.
 PODS, PODS_DOMAIN = "BOXCAR_PODS", "BOXCAR_PODS_DOMAIN"
+# And its own name: that of its host is another one there.
+POD = "BOXCAR_POD"
 # In those without an agent: run_queue.sh starts what follows the agent of that queue.
 FOLLOWS = "BOXCAR_FOLLOWS"
 # Kubernetes sets it in the pods of an Indexed Job.

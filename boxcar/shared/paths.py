@@ -47,6 +47,10 @@ class DurablePaths:
     def releases(self) -> Path:
         return self.root / "releases"
 
+    def fetched(self, key: str) -> Path:
+        """What the first box of this run got from a URL."""
+        return self.root / "fetched" / f"{key}.json"
+
     def release(self, digest: str) -> Path:
         return self.releases / digest
 
@@ -337,6 +341,10 @@ class DataPaths:
     def unfinished(self, digest: str) -> Path:
         """Its folder while it comes; nobody believes it."""
         return self.root / f"{digest}.part"
+
+    def of_url(self, key: str) -> Path:
+        """Where what a URL gives is fetched, and what is known of it; see `fetched_data`."""
+        return self.root / "urls" / key
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,12 @@ from boxcar.shared.files.release import Release
 from boxcar.shared.process import exit_codes
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _, said_by
-from onbox.agent import black_box, data_links, neighbours
+from onbox.agent import black_box, job_data, neighbours
 from onbox.agent.beat import Beat
 from onbox.agent.dead_mirrors import DeadMirrors
 from onbox.agent.ending import Ending
 from onbox.agent.held import Held, held
+from onbox.agent.job_data import DataFetch
 from onbox.agent.live_metrics import LiveMetrics
 from onbox.agent.loop import Loop
 from onbox.agent.orders import Orders
@@ -45,6 +46,7 @@ from onbox.agent.second_home import SecondHome
 from onbox.agent.set_up import SetUp
 from onbox.agent.settler import Settler
 from onbox.agent.slots import Slot, Slots, slot_of_start
+from onbox.agent.staging import Staging
 from onbox.checkpoint import older_checkpoint
 from onbox.judging import classify, ended_well, judgement
 from onbox.judging.verdict import Action, Verdict
@@ -141,6 +143,7 @@ class Agent:
         self.loop = Loop(place, self.reporter, beat, self.orders, self.settler)
         self.set_up = SetUp(self.reporter, self.orders, beat)
         self.mirrors = DeadMirrors(place, self.reporter.warn)
+        self.data = DataFetch(self.reporter, self.orders, beat, self.mirrors)
         self.releases = Releases(place, release, self.reporter, self.make_runner)
         self.second = SecondHome(place, self.reporter) if place.plan.second else None
         self.claims = Claims(place, self.reporter, self.loop.room, self.loop.say)
@@ -474,16 +477,8 @@ class Agent:
         child, staging = None, runner.staging(slot.number)
         beside = len(self.under_way) - 1
         if not is_adopted:
-            yield from self.loop.with_room(lambda: staging.set(cell, number))
-            if self.set_up.is_needed(runner.place):
-                if not (yield from self.set_up.steps(runner.place, staging.code)):
-                    return True
-                # What it left beside the code is moved away.
-                yield from self.loop.with_room(lambda: staging.set(cell, number))
-            if self.mirrors.is_awaited:
-                yield from self.loop.beside(self.mirrors.wait)
-            if runner.place.plan.data:
-                yield from self.loop.beside(lambda: data_links.link_data(runner.place))
+            if not (yield from self.make_ready(runner, staging, cell, number)):
+                return True
             child = yield from self.loop.with_room(lambda: runner.start(cell, number, slot, beside))
         self.loop.beat.begins(cell.name, number, slot.gpus)
         done = yield from runner.see_to_its_end(cell, number, child)
@@ -515,6 +510,27 @@ class Agent:
             doubt = ended_well.doubt_of(runner.place, cell, done, started, verdict.doubt)
             verdict = replace(verdict, doubt=doubt)
         return (yield from self.outcome.conclude(cell, number, done, verdict, warnings))
+
+    def make_ready(
+        self, runner: Runner, staging: Staging, cell: CellLine, number: int
+    ) -> Steps[bool]:
+        """The cell's stage, and what the box needs before a cell; False where the agent is to end
+        before. Raises StopQueue.
+        """
+        place = runner.place
+        yield from self.loop.with_room(lambda: staging.set(cell, number))
+        if self.set_up.is_needed(place):
+            if not (yield from self.set_up.steps(place, staging.code)):
+                return False
+            # What it left beside the code is moved away.
+            yield from self.loop.with_room(lambda: staging.set(cell, number))
+        if self.mirrors.is_awaited:
+            yield from self.loop.beside(self.mirrors.wait)
+        if self.data.is_needed(place) and not (yield from self.data.steps(place)):
+            return False
+        if place.data:
+            yield from self.loop.beside(lambda: job_data.link_data(place))
+        return True
 
     def pod_before(self) -> Steps[str | None]:
         """How the pod of the agent before ended, where its cluster says so."""

@@ -14,7 +14,7 @@ from boxcar.shared.disk import atomic
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec
 from boxcar.shared.files.deadline_notice import DeadlineNotice
-from boxcar.shared.files.heartbeat import CellBeat, Copying, Heartbeat
+from boxcar.shared.files.heartbeat import CellBeat, Copying, Fetching, Heartbeat
 from boxcar.shared.files.journal import JournalEnd
 from boxcar.shared.news.wanted import IDLE_FOR_S, IDLE_PERCENT
 from boxcar.shared.record import replace
@@ -66,6 +66,7 @@ class Beat:
         self._at_work: dict[str, _AtWork] = {}
         self._next_at = 0.0
         self._is_setting_up = False
+        self._fetching: Fetching | None = None
 
     @property
     def cell(self) -> str | None:
@@ -89,6 +90,10 @@ class Beat:
 
     def sets_up(self, is_setting_up: bool) -> None:
         self._is_setting_up, self._next_at = is_setting_up, 0.0
+
+    def fetches(self, now: Fetching | None) -> None:
+        """How far data from a URL is, before the first cell; None: nothing is fetched."""
+        self._is_setting_up, self._fetching = now is not None, now
 
     def ends_all(self) -> None:
         """The agent ends: the next heartbeat, which is due, is the last one."""
@@ -139,9 +144,9 @@ class Beat:
             (cell, one.attempt, self._size_of_log(cell), self._progress(cell).get("step"))
             for cell, one in self._at_work.items()
         )
-        if not cells and not is_settling:
+        if not cells and not is_settling and self._fetching is None:
             return None
-        return cells, copying and (copying.cell, copying.done_bytes)
+        return cells, copying and (copying.cell, copying.done_bytes), self._fetching
 
     def _size_of_log(self, cell: str) -> int:
         with contextlib.suppress(OSError):
@@ -243,6 +248,7 @@ class Beat:
             gauges=read,
             journal=journal,
             copying=copying,
+            fetching=self._fetching,
             extra={"webhooks": known.left_out_of(webhooks)} if webhooks else {},
         )
         # A tier that fails for a moment costs a heartbeat; what has to be written says it itself.

@@ -95,7 +95,7 @@ class SetUp:
         while child.poll() is None and not self._orders.is_to_end and time.monotonic() < until:
             yield
         if child.poll() is None:
-            yield from _end(child)
+            yield from end(child)
             if self._orders.is_to_end:
                 return False
             raise StopQueue(self._over_time(place, log))
@@ -111,7 +111,7 @@ class SetUp:
 
     def _environ(self, place: Place, code: Path) -> Steps[dict[str, str]]:
         """That of a cell, without a mirror that is dead from here, which is said."""
-        found = _environment(place, code)
+        found = environment(place, code)
         python = paths.program_on_box(place.plan.training_python)
         with ThreadPoolExecutor(1) as executor:
             trying = executor.submit(mirrors.try_mirrors, python, "", found, has_pip=True)
@@ -171,7 +171,7 @@ class SetUp:
         return self._reporter.secrets.known().left_out_of(said) or _("it said nothing")
 
 
-def _environment(place: Place, code: Path) -> dict[str, str]:
+def environment(place: Place, code: Path) -> dict[str, str]:
     """A cell's, without what is of one cell."""
     plan = place.plan
     file = paths.on_box(plan.box(place.box).credentials)
@@ -219,7 +219,7 @@ def _filled(env: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]
     return found
 
 
-def _end(child: subprocess.Popen[bytes]) -> Steps[None]:
+def end(child: subprocess.Popen[bytes]) -> Steps[None]:
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -15,7 +15,6 @@ from pathlib import Path
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, checked_copy, lock
 from boxcar.shared.disk.mounts import disk_room
-from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import (
     BoxcarError,
     Command,
@@ -24,7 +23,7 @@ from boxcar.shared.errors import (
     TemporaryError,
     some,
 )
-from boxcar.shared.files import data_proof, manifest, release
+from boxcar.shared.files import data_proof, fetched_data, manifest, release
 from boxcar.shared.paths import DATA_FILES, DataPaths, DurablePaths, ScratchPaths
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import data_asks
@@ -47,7 +46,7 @@ def answer(
     if isinstance(question, data_asks.PrepareData):
         return prepare(store, question)
     if isinstance(question, data_asks.InstallData):
-        return data_asks.DataInstalled(install(store, question))
+        return data_asks.DataInstalled(install(store, run, question))
     return data_asks.DataRemoved(remove(store, run, question.digest))
 
 
@@ -63,7 +62,7 @@ def find(store: DataPaths, run: RunOnBox, *, is_thorough: bool = False) -> data_
         runs = tuple(sorted({name for name, at in uses if at == folder.name}))
         told = tuple(problems[:_MOST_TOLD])
         found.append(data_asks.DataSeen(folder.name, size_bytes, len(files), told, runs))
-    return data_asks.DataFound(tuple(found), disk_room(_there(store.root)).free_bytes)
+    return data_asks.DataFound(tuple(found), disk_room(there(store.root)).free_bytes)
 
 
 def prepare(store: DataPaths, question: data_asks.PrepareData) -> data_asks.DataPrepared:
@@ -72,14 +71,15 @@ def prepare(store: DataPaths, question: data_asks.PrepareData) -> data_asks.Data
     here = [path.stat().st_size for path in _files(folder)]
     left_bytes = max(0, sum(question.sizes_bytes) - sum(here))
     new = max(0, len(question.sizes_bytes) - len(here))
-    checked_copy.check_room(_there(store.root), [left_bytes, *[0] * new])
+    checked_copy.check_room(there(store.root), [left_bytes, *[0] * new])
     atomic.make_folder(folder / DATA_FILES)
     return data_asks.DataPrepared(str(folder / DATA_FILES))
 
 
-def install(store: DataPaths, question: data_asks.InstallData) -> bool:
+def install(store: DataPaths, run: RunOnBox, question: data_asks.InstallData) -> bool:
     """Prove what was sent and name it; False where it is there, whole, already. Killed between any
-    two lines, the same call again completes it. Raises DamagedError for what is not that data.
+    two lines, the same call again completes it. Raises DamagedError for what is not that data,
+    InputError where it would take the place of what a run at work reads.
     """
     target, folder = store.folder(question.digest), store.unfinished(question.digest)
     if data_proof.digest_of_files(question.files) != question.digest:
@@ -100,14 +100,10 @@ def install(store: DataPaths, question: data_asks.InstallData) -> bool:
         raise DamagedError(
             _("data: what arrived differs: {told}. Send it again", told=told), Command("push")
         )
-    data_proof.write_proof(folder, question.digest, question.files)
-    for file in question.files:  # a slip of a script must not change what others read
-        paths.inside(folder / DATA_FILES, file.path).chmod(0o444)
-    _sync(folder)
     if target.exists():  # damaged, and sent anew
+        _refuse_in_use(store, run, question.digest)
         _remove(target)
-    folder.rename(target)
-    atomic.sync_folder(target.parent)
+    data_proof.give_name(folder, target, question.files)
     return True
 
 
@@ -116,20 +112,29 @@ def remove(store: DataPaths, run: RunOnBox, digest: str) -> int:
     folder = store.folder(digest)
     if not folder.is_dir():
         raise InputError(_("there is no data {digest} here", digest=digest[:12]))
-    linked = {name for name, at in _links(run) if at == digest}
-    at_work = {one.run for one in others.at_work_beside(run)}
-    at_work |= {run.run} if others.is_at_work(run) else set()
-    out_of_sight = {name for name, at in _on_tier(store, run) if at == digest}
-    if busy := sorted(linked & at_work | out_of_sight):
-        raise InputError(
-            _("data {digest} is in use by {runs}", digest=digest[:12], runs=", ".join(busy))
-        )
+    _refuse_in_use(store, run, digest)
     size_bytes = sum(path.stat().st_size for path in _files(folder))
     aside = store.unfinished(digest)
     _remove(aside)
     folder.rename(aside)
     _remove(aside)
     return size_bytes
+
+
+def _refuse_in_use(store: DataPaths, run: RunOnBox, digest: str) -> None:
+    """Raises InputError where a run at work is linked to it."""
+    linked = {name for name, at in _links(run) if at == digest}
+    at_work = {one.run for one in others.at_work_beside(run)}
+    at_work |= {run.run} if others.is_at_work(run) else set()
+    out_of_sight = {name for name, at in _on_tier(store, run) if at == digest}
+    if busy := sorted(linked & at_work | out_of_sight):
+        raise InputError(
+            _(
+                "data {digest} is in use by {runs}: wait for its end, or stop it first",
+                digest=digest[:12],
+                runs=", ".join(busy),
+            )
+        )
 
 
 def _links(run: RunOnBox) -> Iterator[tuple[str, str]]:
@@ -150,7 +155,9 @@ def _on_tier(store: DataPaths, run: RunOnBox) -> Iterator[tuple[str, str]]:
         is_at_work = any(map(lock.is_held, tier.lock("x").parent.glob("*.lock")))
         for release_folder in tier.releases.glob("*/") if is_at_work else ():
             with contextlib.suppress(OSError, BoxcarError):
-                for digest in release.read_plan(release_folder).data.values():
+                plan = release.read_plan(release_folder)
+                found = (fetched_data.find(store, one) for one in plan.data_urls)
+                for digest in (*plan.data.values(), *(one.digest for one in found if one)):
                     yield folder.name, digest
 
 
@@ -175,16 +182,9 @@ def _files(folder: Path, *, with_links: bool = False) -> Iterator[Path]:
                 yield path
 
 
-def _there(folder: Path) -> Path:
+def there(folder: Path) -> Path:
+    """What of the path exists."""
     return next(one for one in (folder, *folder.parents) if one.is_dir())
-
-
-def _sync(folder: Path) -> None:
-    found = [path for path in folder.rglob("*") if not path.is_symlink()]
-    files = [path for path in found if path.is_file()]
-    folders = [path for path in (*found, folder) if path.is_dir()]
-    with TreeSync(folder) as sync:
-        sync.make_durable(files, folders, sum(path.stat().st_size for path in files))
 
 
 def _remove(path: Path) -> None:

@@ -54,6 +54,7 @@ MODULES: dict[type[Question[Any]], str] = {
     data_asks.PrepareData: "onbox.answers.data_folders",
     data_asks.InstallData: "onbox.answers.data_folders",
     data_asks.RemoveData: "onbox.answers.data_folders",
+    data_asks.LookAtUrls: "onbox.answers.data_urls",
     box_asks.TrySecondHome: "onbox.answers.try_second_home",
     cluster_asks.SlurmLook: "onbox.slurm.squeue",
     cluster_asks.SlurmSubmit: "onbox.slurm.submit",

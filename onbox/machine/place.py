@@ -28,7 +28,8 @@ class Place:
     @property
     def data(self) -> str:
         """What {data} stands for, "" where the job has none."""
-        return str(self.scratch.data_of(self.release.name)) if self.plan.data else ""
+        has_data = self.plan.data or self.plan.data_urls
+        return str(self.scratch.data_of(self.release.name)) if has_data else ""
 
     @property
     def data_store(self) -> DataPaths:

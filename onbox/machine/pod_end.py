@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from boxcar.shared.environment import POD
+
 # What Kubernetes gives each container, unless somebody turned it off.
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _HOST, _PORT = "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"
@@ -28,7 +30,7 @@ def before(environ: Mapping[str, str] = os.environ, account: Path = ACCOUNT) -> 
     if _HOST not in environ:
         return None
     try:
-        own = _asked(environ, account, os.uname().nodename)
+        own = _asked(environ, account, environ.get(POD) or os.uname().nodename)
         job = own["metadata"]["labels"][_OF_JOB]
         query = urllib.parse.urlencode({"labelSelector": f"{_OF_JOB}={job}"})
         return of_pods(_asked(environ, account, f"?{query}")["items"], own)
@@ -48,7 +50,10 @@ def _made_at(pod: Mapping[str, Any]) -> tuple[str, str]:
 
 def _reason(pod: Mapping[str, Any]) -> str | None:
     status = pod["status"]
-    ended = [one["state"].get("terminated") for one in status.get("containerStatuses", [])]
+    found = status.get("containerStatuses", [])
+    # A cluster may add others to each pod.
+    own = [one for one in found if one.get("name") == "agent"] or found
+    ended = [one["state"].get("terminated") for one in own]
     reasons = [status.get("reason"), *(one.get("reason") for one in ended if one)]
     return next((str(one) for one in reasons if one not in (None, "Error", "Completed")), None)
 

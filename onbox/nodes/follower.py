@@ -132,6 +132,9 @@ class _Follower:
             self._say(order.id, node_order.READY)
         elif order.state == node_order.GO and mine and self._word.state == node_order.READY:
             self._begin(order)
+        elif order.state == node_order.END and mine and self._word.state == node_order.READY:
+            # It was over before this pod had looked again: nothing was started here.
+            self._say(order.id, node_order.ENDED, -signal.SIGTERM)
 
     def _begin(self, order: NodeOrder) -> None:
         try:

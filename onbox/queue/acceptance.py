@@ -197,7 +197,8 @@ def is_alike(one: Plan, other: Plan, line: CellLine) -> bool:
 def _asked(plan: Plan, line: CellLine) -> tuple[object, ...]:
     resume = terms.terms_of_cell(plan, line.name).resume
     places = Places("{out}", "{code}", said.resume_place("{out}", resume))
-    beside = (resume, plan.resume_args, plan.secrets, plan.links, plan.training_python, plan.data)
+    data = (plan.data, plan.data_urls)
+    beside = (resume, plan.resume_args, plan.secrets, plan.links, plan.training_python, data)
     return said.say_cell(plan, line, places), *beside
 
 

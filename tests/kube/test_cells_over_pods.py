@@ -139,13 +139,14 @@ def test_a_pod_that_is_killed_is_replaced_alone_and_the_cell_goes_on(
     until(lambda: is_at_step_2(project), lambda: told(kube, project))
     beside = "agent" if role == "node" else "node"
     [first], [_] = pods(kube, role), pods(kube, beside)
-    kube.make("out-of-memory", pod=first)
+    kube.make("kill", pod=first)
     until(lambda: is_verified(project), lambda: told(kube, project))
     assert published(project, "model.json") == {"began": 2}
     assert project.types("a", "x").count("cell.started") == 2
+    [retried] = [one["data"] for one in project.events("a") if one["type"] == "cell.retried"]
     if role == "node":
         assert "node 2 of 2 is lost" in log(project)
-        assert "the pod of another node ended" in str(project.events("a"))
+        assert "the pod of another node ended" in retried["reason"]
     # The other pod was there all the time: no second one was made for its Job.
     made = kube.all("events", "--field-selector", "reason=SuccessfulCreate")
     name = f"Created pod: {project.job('a')}-{beside}-0-0-"

@@ -43,6 +43,7 @@ from boxcar.shared.files.control import AgentStart, Control
 from boxcar.shared.files.data_proof import DataProof
 from boxcar.shared.files.deadline_notice import DeadlineNotice
 from boxcar.shared.files.delivered import Cursor, Delivered
+from boxcar.shared.files.fetched_data import FetchedData
 from boxcar.shared.files.heartbeat import Heartbeat
 from boxcar.shared.files.manifest import FileRecord, Manifest
 from boxcar.shared.files.node_order import NodeOrder, NodeWord, read_order, read_word
@@ -92,6 +93,7 @@ DOCUMENTS: dict[str, Any] = {
     "node-order.json": NodeOrder,
     "node-word.json": NodeWord,
     "data-proof.json": DataProof,
+    "fetched-data.json": FetchedData,
     "slurm_submit.json": Submit,
     "slurm_lease.json": Lease,
     "slurm_seen.json": Seen,

@@ -221,6 +221,11 @@ class Home:
         """Which files of data folders were read before, and how they looked then."""
         return self.folder / "data-read.json"
 
+    @property
+    def fetched(self) -> Path:
+        """Data from URLs, which smoke has fetched."""
+        return self.folder / "fetched"
+
     def reported(self, run: str) -> Path:
         """What `watch --once-if-changed` said last."""
         return self.folder / "watch" / f"{run}.json"

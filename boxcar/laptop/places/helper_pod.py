@@ -12,14 +12,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from boxcar.laptop.fitness.rules import ALL, Row
-from boxcar.laptop.hosts.ask_over_ssh import Hand
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.scheduled import Scheduled
 from boxcar.laptop.run import kube_pods
 from boxcar.laptop.run.open_run import Tell
-from boxcar.shared.errors import BoxcarError, InputError, TemporaryError, message_of
+from boxcar.shared.errors import BoxcarError, InputError, TemporaryError
 from boxcar.shared.sentence import _, mark
 
 # A large image is pulled meanwhile.
@@ -144,18 +142,3 @@ def _image(pod: Mapping[str, Any]) -> str:
 
 def _is_never(why: str) -> bool:
     return why.startswith(_NEVER) or ("persistentvolumeclaim" in why and "not found" in why)
-
-
-def row_of_image(image: str, hand_of_pod: Callable[[], Hand]) -> Row:
-    """What audit says of the image, by a pod of it."""
-    try:
-        hand = hand_of_pod()
-        has_bash = hand.ssh.run(["sh", "-c", "command -v bash"]).code == 0
-    except TemporaryError as error:
-        return Row(ALL, "helper pod", "refuse", _("not there"), message_of(error).text)
-    except InputError as error:
-        return Row(ALL, "image", "refuse", image, message_of(error).text)
-    if not has_bash:
-        why = _("it has no bash, by which the agent is started: name another image")
-        return Row(ALL, "image", "refuse", image, why)
-    return Row(ALL, "image", "ok", image)

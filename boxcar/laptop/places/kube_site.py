@@ -17,17 +17,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
-from boxcar.laptop.fitness.rules import Row
+from boxcar.laptop.fitness.rules import ALL, Row
 from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
-from boxcar.laptop.hosts.connection import TRIES
 from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import helper_pod, kube_ends, kube_facts, kube_jobsets, kube_rules
+from boxcar.laptop.places import kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -35,7 +34,7 @@ from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_jobset, kube_objects
 from boxcar.laptop.run import kube_pods
-from boxcar.laptop.run.open_run import ASK_TIMEOUT_S, Tell
+from boxcar.laptop.run.open_run import Tell
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.shared.errors import (
     BoxcarError,
@@ -47,15 +46,14 @@ from boxcar.shared.errors import (
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
-from boxcar.shared.wire.question import A, Question
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
 # What Kueue makes of a Job, and the label by which it is found.
 _WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
+# A controller sees the end of a pod within a second or two.
+FINISHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 1.0
-# How often a cut question is put again; what took longer was no cut, but a silence.
-_AGAIN, _LONG_S = 2, 20.0
 
 
 class KubeSite(MirroredSite):
@@ -178,12 +176,12 @@ class KubeSite(MirroredSite):
             there = self._of_run("jobs,pods", queue)
             if not any(one["kind"] == "Pod" and kube_pods.is_running(one) for one in there):
                 jobs += [one for one in there if one["kind"] == "Job"]
-        self._delete(jobs)
+        self._delete(kube_jobset.wholes(jobs))
         return tuple(str(job["metadata"]["name"]) for job in jobs)
 
     def has_ended(self, queue: str) -> bool:
         """Asked anew: no Job will start its agent, and none of its pods is left that may run."""
-        there = self._of_run("jobs,pods", queue)
+        there = self._of_run(kube_jobsets.kinds(self.kubectl, "jobs,pods"), queue)
         pods = [one for one in there if one["kind"] == "Pod"]
         is_left = any(map(kube_pods.is_at_work, there))
         return not is_left and all(map(kube_pods.has_ended, pods))
@@ -195,10 +193,9 @@ class KubeSite(MirroredSite):
         return [queue for queue in left if file_of(queue) in self.plan.boxes_of_files]
 
     def ends(self, queue: str) -> tuple[JobEnd, ...]:
-        name, pods = kube_objects.job_name(self._owner, queue), self._pods_of(queue)
-        found = self._job_of(queue)
-        job = [found] if found else []
-        return kube_pods.ends(name, [*job, *pods], self._events)
+        if (job := self._job_of(queue)) is None:
+            return ()
+        return kube_pods.ends(job["metadata"]["name"], [job, *self._pods_of(queue)], self._events)
 
     def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
@@ -250,11 +247,21 @@ class KubeSite(MirroredSite):
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         rows += kube_jobsets.judge(self.kubectl, self._owner, self.plan, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
-        return (
-            rows
-            if is_refused
-            else [*rows, helper_pod.row_of_image(self._image, self._hand_of_helper)]
-        )
+        return rows if is_refused else [*rows, self._row_of_image()]
+
+    def _row_of_image(self) -> Row:
+        """By a pod of it, once everything else is as it should be."""
+        try:
+            hand = self._hand_of_helper()
+            has_bash = hand.ssh.run(["sh", "-c", "command -v bash"]).code == 0
+        except TemporaryError as error:
+            return Row(ALL, "helper pod", "refuse", _("not there"), message_of(error).text)
+        except InputError as error:
+            return Row(ALL, "image", "refuse", self._image, message_of(error).text)
+        if not has_bash:
+            why = _("it has no bash, by which the agent is started: name another image")
+            return Row(ALL, "image", "refuse", self._image, why)
+        return Row(ALL, "image", "ok", self._image)
 
     def start_question(self, start: run_asks.Start) -> None:
         return None
@@ -274,8 +281,7 @@ class KubeSite(MirroredSite):
 
     def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
         kube_jobsets.require(self.kubectl, self.plan, queue)
-        kinds = kube_jobsets.kinds(self.kubectl, "jobs,secrets")
-        there = self._of_run(kinds, queue)
+        there = self._settled(queue)
         if any(kube_pods.is_at_work(one) for one in there):
             return run_asks.RUNNING
         # With its secret, which would go a moment later, and be that of the new Job then. One that
@@ -302,6 +308,17 @@ class KubeSite(MirroredSite):
             secret = kube_objects.job_name(self._owner, queue)
             self.kubectl.run("patch", "secret", secret, "--type=merge", "-p", patch)
         return CREATED
+
+    def _settled(self, queue: str) -> list[dict[str, Any]]:
+        """Its Jobs and secrets, once a Job whose agent has just ended is called so."""
+        until = time.monotonic() + FINISHED_WITHIN_S
+        while True:
+            there = self._of_run(kube_jobsets.kinds(self.kubectl, "jobs,pods,secrets"), queue)
+            pods = [one for one in there if one["kind"] == "Pod" and kube_jobset.is_agents(one)]
+            is_ending = any(map(kube_pods.is_at_work, there)) and kube_pods.will_finish(pods)
+            if not is_ending or time.monotonic() > until:
+                return [one for one in there if one["kind"] != "Pod"]
+            time.sleep(_LOOK_EVERY_S)
 
     def _made(
         self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
@@ -381,27 +398,16 @@ class KubeSite(MirroredSite):
 
     # --- inside
 
-    def ask(
-        self,
-        box: str,
-        question: Question[A],
-        *,
-        timeout_s: float = ASK_TIMEOUT_S,
-        tries: int = TRIES,
-    ) -> A:
-        """Again where the exec was cut, or another pod answers now: pods come and go."""
-        for _again in range(_AGAIN):
-            before, begun = self._own_pod(box), time.monotonic()
-            try:
-                return super().ask(box, question, timeout_s=timeout_s, tries=tries)
-            except Unreachable as error:
-                if tries == 1 or time.monotonic() - begun > _LONG_S:
-                    raise
-                time.sleep(_LOOK_EVERY_S)
-                self._look_at_cluster()
-                if self._own_pod(box) == before and not isinstance(error, LinkCut):
-                    raise
-        return super().ask(box, question, timeout_s=timeout_s, tries=tries)
+    def _report(self, box: str, *, is_reader: bool) -> None:
+        """Once more where the exec was cut, or another pod answers for it now: pods come and go."""
+        super()._report(box, is_reader=is_reader)
+        before, why = self._own_pod(box), self._silent.get(box)
+        if not isinstance(why, Unreachable):
+            return
+        time.sleep(_LOOK_EVERY_S)
+        self._look_at_cluster()
+        if isinstance(why, LinkCut) or self._own_pod(box) != before:
+            super()._report(box, is_reader=is_reader)
 
     def _look_at_cluster(self) -> None:
         try:

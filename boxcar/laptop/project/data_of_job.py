@@ -1,4 +1,5 @@
-"""`data:` of job.yaml: folders of this machine that each box gets once, each below {data} by name.
+"""`data:` of job.yaml: folders of this machine that each box gets once, and URLs that it fetches
+itself, each below {data} by name.
 
 Which files they hold is asked of the disk each time; what is in them is read by release/data.
 """
@@ -9,14 +10,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from boxcar.laptop.project.data_values import EXAMPLE
 from boxcar.laptop.project.job import Job
 from boxcar.shared.cell import placeholders
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _
 
 # Beyond that a question with all their names is slower than the data.
 MOST_FILES = 200_000
-_EXAMPLE = "data: {cifar: ./data/cifar}"
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,22 @@ def source_of(root: Path, folder: str) -> Path:
     return Path(os.path.realpath(root / os.path.expanduser(folder)))  # noqa: PTH111
 
 
+def folders_of(job: Job) -> dict[str, str]:
+    """Those of this machine, by name."""
+    return {name: one.folder for name, one in sorted(job.data.items()) if one.folder}
+
+
+def urls_of(job: Job) -> tuple[DataUrl, ...]:
+    """What each box fetches itself."""
+    return tuple(
+        DataUrl(name, one.url, one.sha256, one.unpack, one.token)
+        for name, one in sorted(job.data.items())
+        if one.url
+    )
+
+
 def list_data(root: Path, job: Job) -> list[DataFolder]:
-    return [_listed(name, source_of(root, folder)) for name, folder in sorted(job.data.items())]
+    return [_listed(name, source_of(root, folder)) for name, folder in folders_of(job).items()]
 
 
 def _listed(name: str, source: Path) -> DataFolder:
@@ -53,13 +69,21 @@ def _walk(source: Path) -> Iterator[str]:
 def in_code(root: Path, job: Job) -> list[str]:
     """Those that lie in the code folder, relative to it: they travel as data, not as code."""
     code = Path(os.path.realpath(root / job.code))
-    sources = (source_of(root, folder) for folder in job.data.values())
+    sources = (source_of(root, folder) for folder in folders_of(job).values())
     return [str(one.relative_to(code)) for one in sources if one != code and code in one.parents]
 
 
 def faults(root: Path, job: Job) -> Iterator[Sentence]:
     """What keeps a folder from being sent. Looks at names and not at contents."""
-    for name, folder in job.data.items():
+    for one in urls_of(job):
+        if one.token and one.token not in job.secrets:
+            yield _(
+                "{at}: {name}: {token} does not stand in secrets. Add it there: secrets: [{token}]",
+                at=job.at("data"),
+                name=one.name,
+                token=one.token,
+            )
+    for name, folder in folders_of(job).items():
         at = f"{job.at('data')}: {name}"
         source = source_of(root, folder)
         if not source.is_dir():
@@ -72,7 +96,7 @@ def faults(root: Path, job: Job) -> Iterator[Sentence]:
         yield _(
             "{at}: {{data}} stands for the folders of data:, but there are none. Write {example}",
             at=job.at(place),
-            example=_EXAMPLE,
+            example=EXAMPLE,
         )
 
 

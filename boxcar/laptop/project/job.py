@@ -16,6 +16,7 @@ from boxcar.laptop.common.near import no_such
 from boxcar.laptop.common.units import Price
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.project import job_values, short_run
+from boxcar.laptop.project.data_values import Data
 from boxcar.laptop.project.job_values import (
     EVERY_BOX,
     ArtifactPath,
@@ -24,7 +25,6 @@ from boxcar.laptop.project.job_values import (
     Collected,
     Command,
     Count,
-    Data,
     EnvName,
     EnvValue,
     Language,

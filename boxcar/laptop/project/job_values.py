@@ -288,36 +288,6 @@ def _link_name(name: object, known: Collection[str]) -> str:
     return text
 
 
-_DATA_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
-_DATA_EXAMPLE = "data: {cifar: ./data/cifar}"
-
-
-def _data(value: object) -> object:
-    if not isinstance(value, dict):
-        raise ValueError(
-            _("expected a name for each folder, such as {example}", example=_DATA_EXAMPLE)
-        )
-    for name, folder in value.items():
-        if not isinstance(name, str) or not _DATA_NAME.fullmatch(name):
-            raise ValueError(
-                _(
-                    "{name} cannot be a name below {{data}}: expected letters, digits, . _ "
-                    "and -, such as {example}",
-                    name=repr(name),
-                    example=_DATA_EXAMPLE,
-                )
-            )
-        if not isinstance(folder, str) or not folder.strip() or "\0" in folder:
-            raise ValueError(
-                _(
-                    "{name}: expected a folder of this machine, such as {example}",
-                    name=name,
-                    example=_DATA_EXAMPLE,
-                )
-            )
-    return value
-
-
 def _some_queues(value: dict[str, str | tuple[str, ...]]) -> dict[str, str | tuple[str, ...]]:
     if not value:
         raise ValueError(_("expected at least one, such as queues: {{queues/queue_1.txt: box-a}}"))
@@ -458,7 +428,6 @@ Launcher = Literal["torchrun", "accelerate", "deepspeed", "python", "none"]
 Time = Annotated[int, BeforeValidator(_time_s)]  # in seconds
 ArtifactPath = Annotated[str, AfterValidator(_artifact_path)]
 Links = Annotated[dict[str, str], BeforeValidator(_links)]
-Data = Annotated[dict[str, str], BeforeValidator(_data)]
 Collected = Annotated[tuple[ArtifactPath, ...], AfterValidator(distinct)]
 Candidates = Annotated[tuple[PlaceName, ...], AfterValidator(distinct)]
 # Of an hour, by the box's name.

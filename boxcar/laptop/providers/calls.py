@@ -208,7 +208,7 @@ class Calls:
         if isinstance(inner, str):
             words.insert(0, inner)
         text = ": ".join(dict.fromkeys(word for word in words if isinstance(word, str) and word))
-        return f": {self.clean(text)}" if text else ""
+        return _(": {words}", words=self.clean(text)) if text else ""
 
     def clean(self, text: str) -> str:
         """Others' words for a person: short, on one line, and without the key."""

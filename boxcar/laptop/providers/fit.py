@@ -146,8 +146,13 @@ def fitting(judged: Sequence[Judged]) -> list[Offer]:
 
 
 def nearest(judged: Sequence[Judged]) -> list[Judged]:
-    """Those with the fewest reasons, the cheapest first: what a person may give way to."""
-    return sorted(judged, key=lambda one: (len(one.why_not), one.offer.rate))[:NEAREST]
+    """Those with the fewest reasons, the cheapest first, one of each kind: what a person may give
+    way to.
+    """
+    kinds: dict[tuple[str, int, float | None], Judged] = {}
+    for one in sorted(judged, key=lambda one: (len(one.why_not), one.offer.rate)):
+        kinds.setdefault((one.offer.gpu, one.offer.gpus, one.offer.memory_gb), one)
+    return [*kinds.values()][:NEAREST]
 
 
 def blocked_machines(records: Sequence[RentedBox], provider: str, now: datetime) -> set[str]:

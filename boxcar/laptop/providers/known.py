@@ -16,9 +16,8 @@ from boxcar.laptop.providers.rented_record import records_of
 from boxcar.laptop.providers.runpod import RunPod
 from boxcar.laptop.providers.vast import Vast
 
-PROVIDERS: Mapping[str, type[Vast] | type[RunPod] | type[Lambda]] = {
-    kind.name: kind for kind in (Vast, RunPod, Lambda)
-}
+_KINDS: tuple[type[Provider], ...] = (Vast, RunPod, Lambda)
+PROVIDERS: Mapping[str, type[Provider]] = {kind.name: kind for kind in _KINDS}
 
 
 def open_provider(name: str, environ: Mapping[str, str] = os.environ) -> Provider:

@@ -62,7 +62,7 @@ class Lambda(Provider):
     base_variable: ClassVar[str] = "LAMBDA_CLOUD_BASE_URL"
 
     def __init__(self, access: Access) -> None:
-        self.access = access
+        super().__init__(access)
         self._calls = Calls(self.title, access, pace_s=_PACE_S)
 
     def offers(self, wish: Wish) -> list[Offer]:

@@ -175,11 +175,15 @@ class Provider(ABC):
     title: ClassVar[str]
     console: ClassVar[str]  # where a person sees and ends boxes
     by_hand: ClassVar[str]  # what to click there
+    usual_base: ClassVar[str]  # of its API, unless the variable `base_variable` says otherwise
+    base_variable: ClassVar[str]
     usual_image: ClassVar[str] = ""  # with an sshd; '' where a profile's image will do
     has_spot: ClassVar[bool] = False
     has_stop: ClassVar[bool] = False
     is_offer_one_machine: ClassVar[bool] = False  # else a kind, of which several may be had
-    access: Access
+
+    def __init__(self, access: Access) -> None:
+        self.access = access
 
     @abstractmethod
     def offers(self, wish: Wish) -> list[Offer]:
@@ -187,7 +191,7 @@ class Provider(ABC):
 
     @abstractmethod
     def create(self, order: Order) -> str:
-        """Rent it: one call, never repeated. Returns its id. Raises Refused, Unclear."""
+        """Rent it: one call, never repeated. Returns its id, never ''. Raises Refused, Unclear."""
 
     @abstractmethod
     def list_boxes(self) -> list[Listed]:

@@ -63,7 +63,7 @@ class RunPod(Provider):
     base_variable: ClassVar[str] = "RUNPOD_API_BASE_URL"
 
     def __init__(self, access: Access) -> None:
-        self.access = access
+        super().__init__(access)
         self._calls = Calls(self.title, access)
 
     def offers(self, wish: Wish) -> list[Offer]:

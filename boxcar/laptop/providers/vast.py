@@ -73,7 +73,7 @@ class Vast(Provider):
     base_variable: ClassVar[str] = "VAST_URL"
 
     def __init__(self, access: Access) -> None:
-        self.access = access
+        super().__init__(access)
         self._calls = Calls(self.title, access)
 
     def offers(self, wish: Wish) -> list[Offer]:

@@ -46,7 +46,7 @@ def read_data(project: Project, on_bytes: Callable[[int], None] = lambda _: None
 
     Raises InputError for a file that cannot be read.
     """
-    if not project.job.data:
+    if not data_of_job.folders_of(project.job):
         return []
     path = Home(project.root).data_read
     known, seen = _read(path), dict[str, Any]()

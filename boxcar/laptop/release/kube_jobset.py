@@ -63,6 +63,7 @@ def _replicated(part: str, job: Mapping[str, Any], count: int, env: Mapping[str,
     [main] = spec["template"]["spec"]["containers"]
     main["env"] = [
         *main.get("env", []),
+        {"name": environment.POD, "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
         *({"name": key, "value": value} for key, value in env.items()),
     ]
     return {"name": part, "replicas": 1, "template": {"metadata": {"labels": labels}, "spec": spec}}

@@ -29,7 +29,7 @@ POLICY_SINCE = (1, 26)
 REPLACEMENT_SINCE = (1, 29)
 # The agent's own counters decide; this one only ends what they would try for ever.
 _TRIES = 1000
-_NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
+NOT_AGAIN = (exit_codes.FAILED, exit_codes.INPUT, exit_codes.NO_ROOM, exit_codes.STOP_QUEUE)
 _LONGEST_NAME = 52
 # Of a JobSet: a pod of it has `-node-0-999-` and five letters more, and 63 is the limit.
 _LONGEST_SET = 45
@@ -161,7 +161,7 @@ def job(
     `begin` what run_queue.sh gets behind the queue; `grace_s` what a cell needs to save itself.
     """
     name = job_name(owner, queue)
-    ends = "" if version >= POLICY_SINCE else " ".join(map(str, _NOT_AGAIN))
+    ends = "" if version >= POLICY_SINCE else " ".join(map(str, NOT_AGAIN))
     limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
     for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
         limits |= {resource: value} if value else {}
@@ -223,7 +223,7 @@ def _rules() -> list[Object]:
             "onExitCodes": {
                 "containerName": "agent",
                 "operator": "In",
-                "values": sorted(_NOT_AGAIN),
+                "values": sorted(NOT_AGAIN),
             },
             "onPodConditions": [],
         },

@@ -7,6 +7,8 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from boxcar.laptop.common import units
+from boxcar.laptop.hosts.scheduled import JobEnd
 from boxcar.laptop.run.view import (
     ABANDONED,
     DAMAGED,
@@ -20,7 +22,7 @@ from boxcar.shared import state, timestamp
 from boxcar.shared.errors import SEMICOLON
 from boxcar.shared.event_words import heard
 from boxcar.shared.files import control
-from boxcar.shared.files.heartbeat import Seen
+from boxcar.shared.files.heartbeat import CHECKS, FETCHES, UNPACKS, Fetching, Seen
 from boxcar.shared.process import end_reason
 from boxcar.shared.sentence import Sentence, _, chained, mark
 from boxcar.shared.state import CellRecord, Session
@@ -121,6 +123,9 @@ _THEN = {
 }
 
 
+_STARTS = _("its agent is starting up or shutting down")
+
+
 def condition_of(queue: QueueView, now: str) -> Condition:
     """What is the matter with the queue. Doubt has its own words; it is never called dead."""
     session = queue.session
@@ -134,6 +139,9 @@ def condition_of(queue: QueueView, now: str) -> Condition:
     is_open = queue.is_alive or (queue.is_alive is None and not (session and session.ended))
     if is_open and queue.silent is not None:
         return _unreachable(queue, now)
+    if queue.is_alive and session and not session.ended and _end_since(queue):
+        # Another pod runs, whose agent has not said a word.
+        return _with_end(Condition("running", _STARTS), queue)
     if queue.is_alive:
         return _with_agent(queue, session, now)
     if is_open:
@@ -151,9 +159,16 @@ def _with_end(found: Condition, queue: QueueView) -> Condition:
     session = queue.session
     if session and session.ended and session.by != end_reason.SIGNAL:
         return found
-    newest = [end for end in queue.ends if session is None or end.at >= session.at][-1:]
-    both = [found.sentence, *(end.sentence for end in newest)]
+    newest = _end_since(queue)
+    both = [found.sentence, *([newest.sentence] if newest else [])]
     return Condition(found.word, chained(SEMICOLON, both))
+
+
+def _end_since(queue: QueueView) -> JobEnd | None:
+    """How the pod of its last agent ended, or the Job since."""
+    session = queue.session
+    found = [end for end in queue.ends if session is None or end.at >= session.at]
+    return found[-1] if found else None
 
 
 def may_run(queue: QueueView) -> bool:
@@ -256,7 +271,7 @@ def _agent_dead(queue: QueueView, session: Session) -> Sentence:
 
 def _with_agent(queue: QueueView, session: Session | None, now: str) -> Condition:
     if session is None or session.ended:
-        return Condition("running", _("its agent is starting up or shutting down"))
+        return Condition("running", _STARTS)
     # The heartbeat may still be that of the agent before.
     last_sign = max(session.at, queue.heartbeat.at) if queue.heartbeat else session.at
     silent_s = _age_s(queue, last_sign, now)
@@ -291,9 +306,29 @@ def _with_agent(queue: QueueView, session: Session | None, now: str) -> Conditio
 
 def sets_up(queue: QueueView) -> Sentence | None:
     """What is said of a queue whose box is not ready for a cell yet."""
+    if queue.heartbeat and (now := queue.heartbeat.fetching):
+        return _fetches(queue.box, now)
     if queue.heartbeat and queue.heartbeat.phase == "setup":
         return _("sets up {box} before its first cell", box=queue.box)
     return None
+
+
+_DOING = {
+    FETCHES: mark("{box} fetches data {name}: {done}"),
+    CHECKS: mark("{box} checks data {name}: {done}"),
+    UNPACKS: mark("{box} unpacks data {name}: {done}"),
+}
+
+
+def _fetches(box: str, now: Fetching) -> Sentence:
+    done = units.size(now.done_bytes)
+    if now.total_bytes:
+        of = units.size(now.total_bytes)
+        done = _("{done} of {total}", done=done, total=of)
+    if now.bytes_per_s > 0:
+        done = _("{done}, {rate}/s", done=done, rate=units.size(round(now.bytes_per_s)))
+    text = _DOING.get(now.doing, _DOING[FETCHES])
+    return Sentence(text, box=box, name=now.name, done=done)
 
 
 def _at_work(queue: QueueView) -> Condition:

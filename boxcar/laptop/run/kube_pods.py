@@ -11,11 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
-from boxcar.laptop.release.kube_objects import KUEUE_QUEUE
+from boxcar.laptop.release.kube_objects import KUEUE_QUEUE, NOT_AGAIN
+from boxcar.shared.process import exit_codes
 
 Object = Mapping[str, Any]
 
 _ENDED = ("Succeeded", "Failed")
+_OURS = ("agent", "helper")
 _BEGINS = ("ContainerCreating", "PodInitializing")
 
 
@@ -35,19 +37,41 @@ def is_at_work(one: Object) -> bool:
 
 def is_running(pod: Object) -> bool:
     """Whether its container has begun and has not ended. One that is to end runs until then."""
-    return pod.get("status", {}).get("phase") == "Running" and any(
-        "running" in one.get("state", {}) for one in pod["status"].get("containerStatuses", [])
-    )
+    is_running = pod.get("status", {}).get("phase") == "Running"
+    return is_running and any("running" in state for state in _states(pod))
 
 
 def has_begun(pod: Object) -> bool:
     """Whether a container of it has run, so that there is a log."""
-    states = (one.get("state", {}) for one in pod.get("status", {}).get("containerStatuses", []))
-    return any("running" in one or "terminated" in one for one in states)
+    return any("running" in state or "terminated" in state for state in _states(pod))
 
 
 def has_ended(pod: Object) -> bool:
     return pod.get("status", {}).get("phase") in _ENDED
+
+
+def will_finish(pods: Sequence[Object]) -> bool:
+    """Whether the Job ends for good once its controller has seen how its last pod ended."""
+    newest = max(pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]), default=None)
+    if newest is None or not has_ended(newest) or _taken(newest):
+        return False
+    return _terminated(newest).get("exitCode") in (exit_codes.DONE, *NOT_AGAIN)
+
+
+def _states(pod: Object) -> list[Object]:
+    """Of our own container: a cluster may add others to each pod."""
+    found = pod.get("status", {}).get("containerStatuses", [])
+    own = [one for one in found if one.get("name") in _OURS]
+    return [one.get("state", {}) for one in own or found]
+
+
+def _terminated(pod: Object) -> Object:
+    return next((state["terminated"] for state in _states(pod) if "terminated" in state), {})
+
+
+def _taken(pod: Object) -> Object | None:
+    """Why the cluster took it away, if it did."""
+    return next((one for one in _conditions(pod) if one["type"] == "DisruptionTarget"), None)
 
 
 def is_suspended(job: Object) -> bool:
@@ -61,7 +85,7 @@ def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Schedul
     not let it begin.
     """
     left = [pod for pod in pods if not has_ended(pod)]
-    if is_finished(job) or any(is_running(pod) for pod in left):
+    if is_finished(job) or any(is_running(pod) for pod in left) or will_finish(pods):
         return None
     name = str(job["metadata"]["name"])
     if is_suspended(job):
@@ -86,8 +110,8 @@ def _said_at(event: Object) -> str:
 
 def _reasons(pod: Object) -> Iterator[str]:
     status = pod.get("status", {})
-    for one in status.get("containerStatuses", []):
-        reason = one.get("state", {}).get("waiting", {}).get("reason")
+    for state in _states(pod):
+        reason = state.get("waiting", {}).get("reason")
         if reason and reason not in _BEGINS:
             yield str(reason)
     for one in status.get("conditions", []):
@@ -125,9 +149,9 @@ def ends(name: str, objects: Sequence[Object], events: Sequence[Object]) -> tupl
     found = [end for one in objects for end in (_end_of_pod(one), _end_of_job(one)) if end]
     known = {one["metadata"]["name"] for one in objects if has_ended(one)}
     found += [
-        JobEnd(_utc(event.get("lastTimestamp") or event["eventTime"]), _what(event))
+        JobEnd(_utc(event.get("lastTimestamp") or event.get("eventTime") or ""), _what(event))
         for event in events
-        if event["involvedObject"]["name"].startswith(f"{name}-")
+        if re.fullmatch(rf"{re.escape(name)}-[a-z0-9]+", event["involvedObject"]["name"])
         and event["reason"] in TOLD_BY_EVENTS
         and event["involvedObject"]["name"] not in known
     ]
@@ -138,9 +162,7 @@ def _end_of_pod(pod: Object) -> JobEnd | None:
     status = pod.get("status", {})
     if pod["kind"] != "Pod" or not has_ended(pod):
         return None
-    ended = [one.get("state", {}).get("terminated") for one in status.get("containerStatuses", [])]
-    container: Object = next(filter(None, ended), {})
-    taken = next((one for one in _conditions(pod) if one["type"] == "DisruptionTarget"), None)
+    container, taken = _terminated(pod), _taken(pod)
     at = _utc(container.get("finishedAt") or (taken or pod["metadata"]).get(_CHANGED) or "")
     if status.get("reason"):
         return JobEnd(at, _what(status))

@@ -14,7 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from boxcar.laptop.release import archives
 from boxcar.laptop.release.code_files import CodeFile
 from boxcar.laptop.tryout import code_copy, memory, passes
 from boxcar.laptop.tryout.code_copy import CodeCopy
+from boxcar.laptop.tryout.fetch_data import ShowProgress, fetch_data, unseen
 from boxcar.laptop.tryout.memory import Memory
 from boxcar.shared.cell import launch, said, terms
 from boxcar.shared.cell.launch import Machine, Start
@@ -166,26 +167,31 @@ class Stage:
 
 
 @contextlib.contextmanager
-def prepare(project: Project, python: str) -> Iterator[Stage]:
-    """A stage with a fresh copy of the code, for tries by that interpreter.
+def prepare(project: Project, python: str, progress: ShowProgress = unseen) -> Iterator[Stage]:
+    """A stage with a fresh copy of the code, for tries by that interpreter. `progress`: shows how
+    far data from URLs is, which is fetched once.
 
     Raises InputError, DamagedError, TemporaryError, OSError.
     """
     folder = Home(project.root).smoke(project.plan.run)
     atomic.make_folder(folder)
     with alone_in(folder) as held:
-        _link_data(project, folder / "data")
         training(folder).write_bytes(archives.build_training())
+        _link_data(
+            project, folder / "data", fetch_data(project, python, training(folder), progress)
+        )
         yield Stage(project, folder, held, code_copy.copy_code(project, folder / "code"), python)
 
 
-def _link_data(project: Project, folder: Path) -> None:
-    """The person's own folders, under the names that a box has them by."""
+def _link_data(project: Project, folder: Path, fetched: Mapping[str, Path]) -> None:
+    """The person's own folders, and what was fetched, under the names that a box has them by."""
     shutil.rmtree(folder, ignore_errors=True)
     if project.job.data:
         folder.mkdir()
-    for name, source in project.job.data.items():
-        (folder / name).symlink_to(data_of_job.source_of(project.root, source))
+    own = data_of_job.folders_of(project.job).items()
+    sources = {name: data_of_job.source_of(project.root, source) for name, source in own}
+    for name, source in (sources | {**fetched}).items():
+        (folder / name).symlink_to(source)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import timedelta
 
@@ -146,17 +146,27 @@ def _second_home(site: Site, report: Report) -> list[Row]:
 
 
 def _data(site: Site, boxes: list[str], *, reads_data: bool) -> list[Row]:
-    if not site.plan.data or not boxes:
+    plan = site.plan
+    if not boxes or not (plan.data or plan.data_urls):
         return []
-    found, errors = send_data.find_data(site, boxes, is_thorough=reads_data)
-    read = read_data(site.project)
-    data = {one.digest: data_on_boxes.Wanted(one.name, one.size_bytes) for one in read}
-    rows = data_on_boxes.judge_data(data, found)
-    unknown = _("unknown")
-    return rows + [
-        Row(box, data_on_boxes.WHAT, "warn", unknown, message_of(why).text)
-        for box, why in errors.items()
-    ]
+    rows, to_send = list[Row](), dict[str, int]()
+    if plan.data:
+        found, errors = send_data.find_data(site, boxes, is_thorough=reads_data)
+        read = read_data(site.project)
+        data = {one.digest: data_on_boxes.Wanted(one.name, one.size_bytes) for one in read}
+        to_send = {box: data_on_boxes.lacking_bytes(data, one) for box, one in found.items()}
+        rows += data_on_boxes.judge_data(data, found)
+        rows += _unknown(data_on_boxes.WHAT, errors)
+    if plan.data_urls:
+        seen, errors = send_data.look_at_urls(site, boxes)
+        rows += data_on_boxes.judge_urls(plan.data_urls, seen, to_send)
+        rows += _unknown(data_on_boxes.WHAT_URLS, errors)
+    return rows
+
+
+def _unknown(what: str, errors: Mapping[str, Exception]) -> list[Row]:
+    said = _("unknown")
+    return [Row(box, what, "warn", said, message_of(why).text) for box, why in errors.items()]
 
 
 def _caches(site: Site, report: Report) -> list[Row]:
@@ -407,6 +417,7 @@ _NAMES = {
     "file locks": mark("file locks"),
     "room": mark("free space"),
     "job data": mark("job data"),
+    "data from URLs": mark("data from URLs"),
     "data": mark("data"),
     "durable": mark("durable"),
 }

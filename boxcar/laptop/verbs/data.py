@@ -15,6 +15,7 @@ from boxcar.laptop.verbs import send_data
 from boxcar.laptop.verbs.serve_tier import CHECK_TIMEOUT_S
 from boxcar.shared.disk.digest import short
 from boxcar.shared.errors import Command, InputError, Message, message_of
+from boxcar.shared.record import replace
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import data_asks
 from boxcar.shared.wire.data_asks import DataFound, DataSeen
@@ -23,7 +24,11 @@ _SHORTEST = 6
 
 
 def data(
-    project: Project, *, boxes: Sequence[str] | None = None, remove: Sequence[str] = ()
+    project: Project,
+    *,
+    boxes: Sequence[str] | None = None,
+    remove: Sequence[str] = (),
+    as_json: bool = False,
 ) -> int:
     """Show the data folders of all boxes, or of these; remove those whose digest begins so.
 
@@ -37,13 +42,38 @@ def data(
         with show.waiting(_("asking the boxes")):
             site.refresh()
             found, errors = send_data.find_data(site, names)
+        told = found
         if remove:
-            errors |= _remove(site, found, remove)
-        else:
+            told, failed = _remove(site, found, remove)
+            errors |= failed
+        if as_json:
+            show.json_document("data", _document(site, told, errors))
+            return 1 if errors else 0
+        if not remove:
             _show(site, found)
         for box, why in errors.items():
             show.say(message_of(why).under(box))
         return 1 if errors else 0
+
+
+def _document(
+    site: Site, found: dict[str, DataFound], errors: dict[str, Exception]
+) -> dict[str, object]:
+    is_on_tier = site.plan.is_data_on_tier
+    rows = [
+        {
+            "place": "tier" if is_on_tier else box,
+            "digest": one.digest,
+            "size_bytes": one.size_bytes,
+            "files": one.files,
+            "problems": list(one.problems),
+            "runs": list(one.runs),
+        }
+        for box, there in found.items()
+        for one in there.folders
+    ]
+    problems = [{"box": box, "text": message_of(why).text} for box, why in errors.items()]
+    return {"run": site.plan.run, "folders": rows, "problems": problems}
 
 
 def _show(site: Site, found: dict[str, DataFound]) -> None:
@@ -71,12 +101,17 @@ def _show(site: Site, found: dict[str, DataFound]) -> None:
     show.say(Message(_("To remove one that no run needs"), Command("data", ("--remove", "DIGEST"))))
 
 
-def _remove(site: Site, found: dict[str, DataFound], wanted: Sequence[str]) -> dict[str, Exception]:
-    """Raises InputError, before anything is removed, for a digest that is not one of them."""
+def _remove(
+    site: Site, found: dict[str, DataFound], wanted: Sequence[str]
+) -> tuple[dict[str, DataFound], dict[str, Exception]]:
+    """What was removed, and why not. Raises InputError, before anything is removed, for a digest
+    that is not one of them.
+    """
     known = {one.digest: one for there in found.values() for one in there.folders}
     chosen = {_chosen(text, known).digest for text in wanted}
 
-    def remove(box: str) -> None:
+    def remove(box: str) -> DataFound:
+        removed = []
         for one in found[box].folders:
             if one.digest in chosen:
                 question = data_asks.RemoveData(site.plan.is_data_on_tier, one.digest)
@@ -88,8 +123,10 @@ def _remove(site: Site, found: dict[str, DataFound], wanted: Sequence[str]) -> d
                     size=units.size(size_bytes),
                 )
                 show.say(text)
+                removed.append(one)
+        return replace(found[box], folders=tuple(removed))
 
-    return side_by_side.each_or_why(found, remove)[1]
+    return side_by_side.each_or_why(found, remove)
 
 
 def _chosen(text: str, known: dict[str, DataSeen]) -> DataSeen:

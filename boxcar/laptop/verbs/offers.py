@@ -174,7 +174,7 @@ def _show(found: Sequence[Market]) -> None:
         title = known.PROVIDERS[market.provider].title
         n = len(market.offers)
         if market.problem:
-            show.alarm(_("{head}: {text}", head=title, text=market.problem))
+            show.alarm(market.problem)  # which names it
         elif n:
             show.say(
                 _("{title}: {n} {n:offer fits|offers fit}, the cheapest first", title=title, n=n)

@@ -124,7 +124,7 @@ def _show(accounts: Sequence[Account]) -> None:
     for one in accounts:
         title = known.PROVIDERS[one.provider].title
         if one.problem:
-            show.alarm(_("{head}: {text}", head=title, text=one.problem))
+            show.alarm(one.problem)  # which names it
             continue
         n = sum(box.is_orphan for box in one.ours)
         show.say(
@@ -177,7 +177,7 @@ def _end_one(providers: Sequence[Provider], records: Sequence[RentedBox], id: st
     raise InputError(
         _(
             "{id}: no provider whose key is here lists it as a box of yours. A box without "
-            "Boxcar's stamp is a stranger's, and is ended in the provider's console",
+            "Boxcar's stamp is a stranger's: end it in the provider's console. To see yours",
             id=id,
         ),
         Command("orphans"),

@@ -33,6 +33,7 @@ from boxcar.shared.cell.said import Places
 from boxcar.shared.disk.checked_copy import lack_of_room
 from boxcar.shared.disk.mounts import disk_room
 from boxcar.shared.errors import Command, InputError, Message
+from boxcar.shared.files import fetched_data
 from boxcar.shared.files.plan import EACH_BOX, Artifact, Cell, Plan
 from boxcar.shared.paths import DataPaths, ScratchPaths
 from boxcar.shared.record import dataclass
@@ -243,6 +244,7 @@ def _document(
             "left_out": stays,
         },
         **({"data": listed} if (listed := _data(project)) else {}),
+        **({"data_urls": urls} if (urls := _data_urls(plan)) else {}),
         "webhooks": "on" if is_sending else "off",
         "launcher": plan.launcher,
         "first_command": first_command(plan),
@@ -317,6 +319,7 @@ def _show(document: dict[str, Any], project: Project) -> None:
         *(("cells at once", text) for text in document["cells_at_once"]),
         ("training Python", plan.training_python),
         *(("data", _said_data(one)) for one in document.get("data", ())),
+        *(("data", _said_url(one)) for one in document.get("data_urls", ())),
         *(("set-up", text) for text in _set_up(plan)),
         ("first command", shlex.join(document["first_command"])),
     ]
@@ -356,6 +359,29 @@ def _said_data(one: dict[str, Any]) -> Sentence:
         n=one["files"],
         size=units.size(one["size_bytes"]),
         folder=one["folder"],
+    )
+
+
+def _data_urls(plan: Plan) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": one.name,
+            "url": fetched_data.url_of(one),
+            "file": None if one.unpack else fetched_data.file_name(one),
+            "sha256": one.sha256,
+        }
+        for one in plan.data_urls
+    ]
+
+
+def _said_url(one: dict[str, Any]) -> Sentence:
+    if one["file"] is None:
+        return _("{name}: what is in {url}, fetched by each box", name=one["name"], url=one["url"])
+    return _(
+        "{name}/{file}: from {url}, fetched by each box",
+        name=one["name"],
+        file=one["file"],
+        url=one["url"],
     )
 
 

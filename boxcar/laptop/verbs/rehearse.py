@@ -81,7 +81,7 @@ def rehearse(
     project = _with_words(project)
     chosen = _wanted(project, cells) if cells else _first_of_each_kind(_unskipped(project))
     with (
-        prepare(project, python_here(project)) as stage,
+        prepare(project, python_here(project), show.progress) as stage,
         show.progress(_("rehearse"), THINGS) as bar,
     ):
         outcomes = _rehearse_all(stage, chosen, flags, bar.part(len(chosen)))

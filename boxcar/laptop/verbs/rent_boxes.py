@@ -10,6 +10,7 @@ from boxcar.laptop.hosts.ssh_errors import KeyRefused
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.provider import (
     STAMP,
+    NoRights,
     Offer,
     Order,
     Provider,
@@ -138,9 +139,13 @@ def _order_box(renting: Renting, box: str, left: list[Offer]) -> tuple[RentedBox
         show.say(_("{box}: asking {title}", box=box, title=provider.title))
         try:
             record = ask_for_box(provider, order, record, show.say)
+        except NoRights as error:
+            raise NoRights(_not_rented(box, error)) from error
         except Refused as refused:
             if not refused.is_of_offer or not tries_left:
-                raise
+                raise Refused(
+                    _not_rented(box, refused), is_of_offer=refused.is_of_offer
+                ) from refused
             show.say(message_of(refused))
             if left and left[0] is offer:
                 left.pop(0)
@@ -148,6 +153,10 @@ def _order_box(renting: Renting, box: str, left: list[Offer]) -> tuple[RentedBox
         show.say(_("{box}: {title} {id}", box=box, title=provider.title, id=record.id))
         return record, offer
     raise NotUp(_("{box}: no offer is left that fits. Nothing was rented for it", box=box))
+
+
+def _not_rented(box: str, error: BoxcarError) -> str:
+    return _("{box}: {why}. Nothing was rented for it", box=box, why=words_of(error))
 
 
 def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, RentedBox]:

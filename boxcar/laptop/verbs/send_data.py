@@ -31,7 +31,7 @@ _SLOW_BYTES_PER_S = 10e6
 
 def read_before(project: Project) -> None:
     """Read the data once, and say how far that is: the release is named by it, too."""
-    if not project.job.data:
+    if not data_of_job.folders_of(project.job):
         return
     listed = data_of_job.list_data(project.root, project.job)
     with show.progress(_("reading the data")) as bar:
@@ -83,6 +83,19 @@ def find_data(
     timeout_s = LONGEST_READ_S if is_thorough else CHECK_TIMEOUT_S
     return side_by_side.each_or_why(
         _places(site, boxes), lambda box: site.ask(box, question, timeout_s=timeout_s)
+    )
+
+
+def look_at_urls(
+    site: Site, boxes: list[str]
+) -> tuple[dict[str, data_asks.UrlsSeen], dict[str, Exception]]:
+    """What each place sees of the data that it is to fetch itself."""
+    plan = site.plan
+    hook = site.project.profile.hook
+    env = {**plan.env, **plan.job_env}
+    question = data_asks.LookAtUrls(plan.is_data_on_tier, plan.data_urls, hook, env)
+    return side_by_side.each_or_why(
+        _places(site, boxes), lambda box: site.ask(box, question, timeout_s=CHECK_TIMEOUT_S)
     )
 
 

@@ -52,7 +52,7 @@ def smoke(
     wanted = _wanted(project, cells, is_all=is_all)
     _refuse_without_words(project, wanted)
     profile_choice.remember_profile(project.results, project.profile.name, profile_choice.SMOKED)
-    with prepare(project, python_here(project)) as stage:
+    with prepare(project, python_here(project), show.progress) as stage:
         outcomes, lost = _judged(stage, _try_all(stage, wanted))
         _report(stage, outcomes, is_narrowed=bool(cells), as_json=as_json)
         if lost:

@@ -42,8 +42,11 @@ from boxcar.laptop.verbs.rent_boxes import Renting, bring_up, raise_gravest, ren
 from boxcar.shared.disk import atomic, lock
 from boxcar.shared.errors import (
     BoxcarError,
+    Command,
     InputError,
+    Message,
     TemporaryError,
+    message_of,
 )
 from boxcar.shared.sentence import _
 
@@ -61,6 +64,9 @@ def up(
     """Returns what `audit` does; 1 where nothing was rented. Raises InputError with all blockers,
     MayStillBillError where a box may bill that nobody has seen end.
     """
+    for flag, number in (("--boxes", boxes), ("--hours", hours)):
+        if number == 0:
+            raise InputError(_("{flag} 0 rents nothing: leave it out, or type more", flag=flag))
     asked = Asked(boxes, most_rate, hours, is_spot, approve)
     name = rentable(project.profile, project.root)
     provider = known.open_provider(name)
@@ -68,6 +74,7 @@ def up(
         if replace:
             _make_way(provider, project, replace)
         _go_on(provider, project)
+        _say_unlisted(provider, project)
         wanted = _wanted(project, asked, replace)
         if wanted:
             deal = make_deal(provider, project, wanted, asked)
@@ -131,6 +138,31 @@ def _go_on_with(provider: Provider, project: Project, record: RentedBox) -> None
     elif record.state == "rented" and record.up_at is None:
         show.say(_("{box}: {id} is there, waiting for it", box=record.box, id=record.id))
         bring_up(provider, project, record, boot_limit_s(_unknown_offer(record)))
+
+
+def _say_unlisted(provider: Provider, project: Project) -> None:
+    """Boxes that somebody else has ended, or the provider has lost: ssh would only say that nobody
+    answers. Lists lag, so nothing is concluded from it.
+    """
+    up = [one for one in _own_records(provider, project) if one.is_in_use]
+    if not up:
+        return
+    try:
+        with show.waiting(_("asking {title}", title=provider.title)):
+            listed = {one.id for one in provider.list_boxes() if one.state != "gone"}
+    except BoxcarError as error:
+        show.say(message_of(error))
+        return
+    for one in up:
+        if one.id not in listed:
+            what = _(
+                "{box}: {title} does not list {id}; it may have been ended elsewhere. For another "
+                "box in its place",
+                box=one.box,
+                title=provider.title,
+                id=one.id,
+            )
+            show.alarm(Message(what, Command("up", ("--replace", one.box))))
 
 
 def _own_records(provider: Provider, project: Project) -> list[RentedBox]:

@@ -8,7 +8,7 @@ from typing import Any
 from boxcar.laptop.common import units
 from boxcar.laptop.common.text_layout import TableView
 from boxcar.laptop.common.units import named_numbers
-from boxcar.laptop.run.condition import may_run, next_try
+from boxcar.laptop.run.condition import may_run, next_try, sets_up
 from boxcar.laptop.run.news import warnings
 from boxcar.laptop.run.state_words import condition_sentence, state_sentence
 from boxcar.laptop.run.view import ABANDONED, CellView
@@ -162,6 +162,8 @@ def notes_of_run(rows: RunRows) -> list[str]:
         if now.word not in _NOTHING_TO_NOTE or is_asked:
             how = _under(condition_sentence(now.word), now.sentence)
             found.append(_under(queue.name, how))
+        elif text := sets_up(queue):
+            found.append(_under(queue.name, text))
         # A living agent may be in the middle of writing its line.
         if queue.is_torn and not queue.is_alive:
             found.append(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.shared import paths
 from boxcar.shared.disk import atomic, digest
+from boxcar.shared.disk.tree_sync import TreeSync
 from boxcar.shared.errors import DamagedError
 from boxcar.shared.files import codec, manifest
 from boxcar.shared.files.manifest import FileRecord
@@ -65,6 +66,18 @@ def write_proof(folder: Path, name: str, files: Iterable[FileRecord]) -> None:
     atomic.write_whole(folder / DATA_PROOF, codec.to_document(DataProof(name, tuple(proven))))
 
 
+def give_name(folder: Path, target: Path, files: Collection[FileRecord]) -> None:
+    """Make a folder whose files were just compared the data that `target` names. Killed between any
+    two lines, the same call again completes it; `target` must not be there.
+    """
+    write_proof(folder, target.name, files)
+    for file in files:  # a slip of a script must not change what others read
+        paths.inside(folder / DATA_FILES, file.path).chmod(0o444)
+    _sync(folder)
+    folder.rename(target)
+    atomic.sync_folder(target.parent)
+
+
 def read_proof(folder: Path) -> DataProof:
     """Raises FileNotFoundError, DamagedError for one that is not this folder's."""
     proof = codec.from_document(
@@ -110,6 +123,14 @@ def _looks_the_same(files: Path, file: ProvenFile) -> bool:
         return False
     is_same = (found.st_size, found.st_mtime_ns) == (file.size_bytes, file.mtime_ns)
     return stat.S_ISREG(found.st_mode) and is_same
+
+
+def _sync(folder: Path) -> None:
+    found = [path for path in folder.rglob("*") if not path.is_symlink()]
+    files = [path for path in found if path.is_file()]
+    folders = [path for path in (*found, folder) if path.is_dir()]
+    with TreeSync(folder) as sync:
+        sync.make_durable(files, folders, sum(path.stat().st_size for path in files))
 
 
 def _time(folder: Path, path: str) -> int:

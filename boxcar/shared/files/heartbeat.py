@@ -30,6 +30,23 @@ class Copying:
     total_bytes: int
 
 
+# What is done with data that comes from a URL.
+FETCHES, CHECKS, UNPACKS = "fetching", "checking", "unpacking"
+
+
+@dataclass(frozen=True)
+class Fetching:
+    """How far the box is with data `name`. `total_bytes` 0: not known; `bytes_per_s` 0: nothing
+    came lately.
+    """
+
+    name: str
+    doing: str
+    done_bytes: int
+    total_bytes: int
+    bytes_per_s: float
+
+
 @dataclass(frozen=True)
 class Seen:
     """What the cell's log, or a file that grows in its {out}, seems to say: a guess for people who
@@ -87,6 +104,7 @@ class Heartbeat:
     gauges: dict[str, Any] = field(default_factory=dict)
     journal: JournalEnd | None = field(default=None, metadata=codec.LATER)
     copying: Copying | None = field(default=None, metadata=codec.LATER)
+    fetching: Fetching | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -133,6 +133,21 @@ class Box:
 
 
 @dataclass(frozen=True)
+class DataUrl:
+    """A file on the web that each box fetches itself; {data}/`name` is the folder that holds it, or
+    where `unpack` what was in it. `token`: the secret that lets the box in.
+    """
+
+    name: str
+    url: str
+    # Of the file as it comes.
+    sha256: str | None = field(default=None, metadata=codec.LATER)
+    unpack: bool = field(default=False, metadata=codec.LATER)
+    token: str | None = field(default=None, metadata=codec.LATER)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class IdleEnd:
     """A box that is through with its cells stops itself after `after_s`, by a program (`from_box`,
     words without a shell) or by its own key at this provider; by neither it only tells.
@@ -214,6 +229,7 @@ class Plan:
     # whether they lie on the durable tier and not on each box.
     data: dict[str, str] = field(default_factory=dict, metadata=codec.LATER)
     is_data_on_tier: bool = field(default=False, metadata=codec.LATER)
+    data_urls: tuple[DataUrl, ...] = field(default=(), metadata=codec.LATER)
     idle_end: IdleEnd | None = field(default=None, metadata=codec.LATER)
     extra: dict[str, Any] = field(default_factory=dict)
 

@@ -20,6 +20,7 @@ QUESTIONS: dict[str, type[Question[Any]]] = {
         data_asks.PrepareData,
         data_asks.InstallData,
         data_asks.RemoveData,
+        data_asks.LookAtUrls,
         run_asks.PointTo,
         run_asks.Append,
         run_asks.CommentOut,

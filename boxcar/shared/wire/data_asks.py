@@ -5,6 +5,7 @@ proven and named, remove it.
 from __future__ import annotations
 
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import _
 from boxcar.shared.wire.question import Count, Digest, Question
@@ -86,3 +87,31 @@ class RemoveData(Question[DataRemoved], name="remove_data"):
 
     on_tier: bool
     digest: Digest
+
+
+@dataclass(frozen=True)
+class UrlSeen:
+    """`size_bytes` null: not known. `problem`: why it cannot be had. `is_here`: it has it."""
+
+    name: str
+    size_bytes: Count | None
+    problem: str | None
+    is_here: bool
+
+
+@dataclass(frozen=True)
+class UrlsSeen:
+    urls: tuple[UrlSeen, ...]
+    free_bytes: Count
+
+
+@dataclass(frozen=True)
+class LookAtUrls(Question[UrlsSeen], name="look_at_urls"):
+    """Whether this box reaches what it is to fetch, after the profile's `hook`, with what a cell
+    gets beside it (`env`). One that needs a token is not asked: that is not there yet.
+    """
+
+    on_tier: bool
+    urls: tuple[DataUrl, ...]
+    hook: str
+    env: dict[str, str]

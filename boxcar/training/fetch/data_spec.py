@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,11 +25,14 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Candidate:
-    """One place where a file may be, and what it is called below `to` when it comes from there."""
+    """One place where a file may be, and what it is called below `to` when it comes from there.
+    `token` is for a web server.
+    """
 
     url: str
     name: str
     sha256: str | None = None
+    token: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -24,14 +24,17 @@ from boxcar.training.reporting.say import size_text
 # --- How far it is: one line that moves on a terminal, one every few seconds in a log.
 
 
-EVERY_S = {True: 0.5, False: 5.0}  # on a terminal, in a log
+Told = Callable[[int, int, float], None]
+EVERY_S = {True: 0.5, False: 5.0}  # on a terminal or where somebody is told, in a log
 
 
 class ProgressLine:
-    """Count with `add` from any thread; within `with` a thread says how far it is."""
+    """Count with `add` from any thread; within `with` a thread says how far it is, or tells `told`:
+    done, total, bytes a second.
+    """
 
-    def __init__(self, total_bytes: int, files: int) -> None:
-        self.total_bytes, self.files = total_bytes, files
+    def __init__(self, total_bytes: int, files: int, told: Told | None = None) -> None:
+        self.total_bytes, self.files, self._told = total_bytes, files, told
         self.done_bytes = self.done_files = 0
         self._lock, self._end = threading.Lock(), threading.Event()
         self._pace = Pace(time.monotonic())
@@ -52,14 +55,17 @@ class ProgressLine:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
-        if sys.stderr.isatty():
+        if sys.stderr.isatty() and not self._told:
             write_progress_line("")
 
     def _run(self) -> None:
         is_terminal = sys.stderr.isatty()
-        while not self._end.wait(EVERY_S[is_terminal]):
+        while not self._end.wait(EVERY_S[is_terminal or bool(self._told)]):
             done_bytes = self.done_bytes
             rate = self._pace.rate(done_bytes, time.monotonic())
+            if self._told:
+                self._told(done_bytes, self.total_bytes, rate)
+                continue
             text = line(done_bytes, self.total_bytes, rate, self.done_files, self.files)
             write_progress_line(
                 f"\r\x1b[K{text}" if is_terminal else text, end="" if is_terminal else "\n"
@@ -189,7 +195,7 @@ class Download:
 
     def _see_that_it_is_unchanged(self) -> None:
         """Halves of two versions have the right size too."""
-        now = source.look(self.source.url)
+        now = source.look(self.source.url, self.source.token)
         if now is None or now.identity != self.source.identity:
             records.drop_part(self.target)
             raise TemporaryError(

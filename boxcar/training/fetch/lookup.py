@@ -139,7 +139,7 @@ def _look(to: Path, file: WantedFile, by_content: bool) -> Outcome:
     errors: list[Exception] = []
     for candidate in file.candidates:
         try:
-            found = source.look(candidate.url)
+            found = source.look(candidate.url, candidate.token)
         except (source.RefusedError, TemporaryError) as error:
             errors.append(error)
             reasons.append(f"  {error}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import HTTPError
 
@@ -54,6 +54,7 @@ class Source:
     version: str
     checksum: tuple[str, str] | None
     has_ranges: bool
+    token: str = field(default="", repr=False)
 
     @property
     def identity(self) -> str:
@@ -97,7 +98,7 @@ def _look_on_web(url: str, token: str) -> Source | None:
             raise RefusedError(f"{shown(url)}: refused ({said})") from error
         raise TemporaryError(f"{shown(url)}: cannot be reached: {said}") from error
     stated = checksum("http", {"Content-MD5": file.md5} if file.md5 else {})
-    return Source(url, file, url, file.size_bytes, file.version, stated, file.has_ranges)
+    return Source(url, file, url, file.size_bytes, file.version, stated, file.has_ranges, token)
 
 
 def read_range(source: Source, start: int, end: int) -> bytes:

@@ -16,7 +16,7 @@ from boxcar.shared.errors import InputError
 from boxcar.shared.safe_url import shown
 from boxcar.training.fetch import data_spec, lookup
 from boxcar.training.fetch.data_spec import Spec
-from boxcar.training.fetch.download import Download, ProgressLine, write_progress_line
+from boxcar.training.fetch.download import Download, ProgressLine, Told, write_progress_line
 from boxcar.training.fetch.lookup import Outcome, look_up
 from boxcar.training.reporting.say import size_text
 
@@ -27,7 +27,12 @@ WORKERS = 8
 LOCK = ".fetch.lock"
 
 
-def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS) -> Files:
+def fetch(
+    spec: Spec | Mapping[str, Any] | str | Path,
+    *,
+    workers: int = WORKERS,
+    told: Told | None = None,
+) -> Files:
     """Bring every file of the spec into its folder and say where each lies.
 
     `spec` is what data.json holds, or its path. For every rank of a training to call: of the
@@ -43,7 +48,7 @@ def fetch(spec: Spec | Mapping[str, Any] | str | Path, *, workers: int = WORKERS
     try:
         lookup.renew_receipts(spec)
         if len(files := present(spec)) < len(spec.files):
-            _fetch_missing(spec, workers)
+            _fetch_missing(spec, workers, told)
             files = present(spec)
     finally:
         os.close(held)
@@ -83,7 +88,7 @@ def read_json(path: Path) -> Any:
         raise InputError(f"{path}: expected JSON: {error}") from error
 
 
-def _fetch_missing(spec: Spec, workers: int) -> None:
+def _fetch_missing(spec: Spec, workers: int, told: Told | None) -> None:
     outcomes = look_up(spec, workers)
     for outcome in outcomes:
         _warn(outcome)
@@ -92,7 +97,7 @@ def _fetch_missing(spec: Spec, workers: int) -> None:
     if not found:
         return
     progress, stop = (
-        ProgressLine(sum(one.size_bytes or 0 for one, _ in found), len(found)),
+        ProgressLine(sum(one.size_bytes or 0 for one, _ in found), len(found), told),
         threading.Event(),
     )
     downloads = [Download(one, spec.to / at.name, at.sha256, progress, stop) for one, at in found]

@@ -80,8 +80,28 @@ def test_a_job_that_the_cluster_has_failed_says_why() -> None:
 
 def test_of_a_pod_that_is_gone_an_event_tells_and_of_another_job_none() -> None:
     said = "Preempted by pod 1-2-3 on node n1"
-    events = [event("Preempted", said), event("Preempted", said, "other-x"), event("Killing", "")]
+    events = [event("Preempted", said), event("Preempted", said, "j-b-x"), event("Killing", "")]
     assert kube_pods.ends("j", [], events) == (JobEnd(OURS, f"Preempted ({said})"),)
+
+
+def test_what_a_container_that_the_cluster_added_does_is_not_the_agents() -> None:
+    agent = {"name": "agent", "state": {"terminated": {"exitCode": 0, "reason": "Completed"}}}
+    mesh = {"name": "mesh", "state": {"running": {}}}
+    found = {"phase": "Running", "containerStatuses": [mesh, agent]}
+    assert not kube_pods.is_running({"kind": "Pod", "metadata": {}, "status": found})
+
+
+@pytest.mark.parametrize(
+    ("code", "is_over"), [(0, True), (1, True), (43, True), (75, False), (85, False), (137, False)]
+)
+def test_a_job_whose_agent_has_just_ended_for_good_waits_for_nothing(
+    code: int, is_over: bool
+) -> None:
+    one = pod({"exitCode": code, "reason": "Error"})
+    one["metadata"]["creationTimestamp"] = AT
+    begun: dict[str, Any] = {"kind": "Job", "metadata": {"name": "j"}, "spec": {}, "status": {}}
+    assert kube_pods.will_finish([one]) is is_over
+    assert (kube_pods.scheduled(begun, [one]) is None) is is_over
 
 
 def test_what_the_agent_could_not_say_stands_in_the_queues_condition() -> None:
@@ -89,6 +109,10 @@ def test_what_the_agent_could_not_say_stands_in_the_queues_condition() -> None:
     session = Session("2026-11-29T09:30:00.000Z", 7, "r", "a", 0)
     silent = QueueView("q", "a", state=State(session=session), ends=ends)
     assert condition_of(silent, OURS).sentence.endswith("; its last pod ended: Evicted (low)")
+    again = QueueView("q", "a", state=State(session=session), is_alive=True, ends=ends)
+    assert condition_of(again, "2026-11-29T09:40:00.000Z").sentence == (
+        "its agent is starting up or shutting down; its last pod ended: Evicted (low)"
+    )
     later = Session("2026-11-29T09:32:00.000Z", 7, "r", "a", 0)
     begun = QueueView("q", "a", state=State(session=later), ends=ends)
     assert "Evicted" not in condition_of(begun, OURS).sentence

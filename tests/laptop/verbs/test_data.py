@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from apart import apart
 from tiny_project import TinyProject, make_project
+from web_server import web_server
 
+from boxcar.laptop.fitness.data_on_boxes import Wanted, judge_data, judge_urls
 from boxcar.laptop.hosts import folders
 from boxcar.laptop.project.project import Project, open_project
 from boxcar.laptop.release.data_files import read_data
+from boxcar.laptop.tryout.stage import prepare
 from boxcar.laptop.verbs.audit import audit
 from boxcar.laptop.verbs.data import data
 from boxcar.laptop.verbs.plan import plan
 from boxcar.laptop.verbs.push import push
 from boxcar.shared.errors import BoxcarError, InputError, NoRoomError
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.paths import DataPaths
+from boxcar.shared.wire.data_asks import DataFound, DataSeen, UrlSeen, UrlsSeen
 
 
 @pytest.fixture
@@ -176,3 +185,132 @@ def test_no_room_names_what_to_type(tiny: TinyProject, monkeypatch: pytest.Monke
     with pytest.raises(NoRoomError):
         data_folders.prepare(store_of_box, PrepareData(True, "0a" * 32, (9_000_000,)))
     assert not store_of_box.root.exists()
+
+
+# --- from a URL
+
+
+def with_url(tiny: TinyProject, said: str, more: str = "") -> Project:
+    job = tiny.root / "job.yaml"
+    job.write_text(job.read_text().replace("data: {cifar: ./sets/cifar}", f"data: {said}\n{more}"))
+    return opened(tiny)
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("{pde: https://h/a.h5}", "a URL is written as data: {pde: {url: "),
+        ("{pde: {url: /sets/a}}", "expected a URL"),
+        ("{pde: {url: 'file:///sets/a'}}", "a folder of this machine is written"),
+        ("{pde: {url: 'https://me:pw@h/a.h5'}}", "holds a user or password"),
+        ("{pde: {url: 'https://h/a.h5?X-Amz-Signature=abc'}}", "holds a signature or key"),
+        ("{pde: {url: https://h/a.h5, sha256: abc}}", "is no sha256"),
+        ("{pde: {url: https://h/a.h5, token: HF_TOKEN}}", "does not stand in secrets"),
+        ("{pde: {sha256: abc}}", "expected a folder of this machine"),
+        ("{pde: {folder: ./sets, url: https://h/a}}", "expected a folder of this machine"),
+        ("{pde: {url: https://h/a.h5, unpak: yes}}", "did you mean 'unpack'"),
+    ],
+)
+def test_a_url_that_cannot_be_fetched_is_one_sentence(
+    tiny: TinyProject, said: str, why: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        with_url(tiny, said)
+    assert why in str(raised.value) and "pw@" not in str(raised.value)
+    assert "abc" not in str(raised.value) or "sha256" in said
+
+
+def test_a_plan_says_what_each_box_fetches_and_asks_nobody(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = with_url(tiny, "{pde: {url: https://nowhere.invalid/x/burgers.h5}}")
+    assert plan(project) == 0
+    said = capsys.readouterr().out
+    assert "pde/burgers.h5: from https://nowhere.invalid/x/burgers.h5, fetched by each box" in said
+    assert plan(project, as_json=True) == 0
+    push(project)
+    assert project.plan.data_urls[0].name == "pde" and not project.plan.data
+
+
+def test_smoke_fetches_it_once_to_this_machine(tiny: TinyProject) -> None:
+    with web_server() as web:
+        web.files["burgers.h5"] = os.urandom(100_000)
+        project = with_url(tiny, f"{{pde: {{url: '{web.url('ranges/burgers.h5')}'}}}}")
+        for _ in range(2):
+            with prepare(project, sys.executable) as stage:
+                linked = Path(stage.data, "pde", "burgers.h5").read_bytes()
+            assert linked == web.files["burgers.h5"]
+        assert web.sent_bytes < 110_000
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict", "said"),
+    [
+        ("ranges/burgers.h5", 0, "100.0 kB to fetch"),
+        ("404/burgers.h5", 1, "pde: HTTP 404"),
+        ("login/burgers.h5", 1, "a web page came where a file was asked"),
+    ],
+)
+def test_audit_asks_for_a_url_from_the_box(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str], path: str, verdict: int, said: str
+) -> None:
+    with web_server() as web:
+        web.files["burgers.h5"] = bytes(100_000)
+        assert audit(with_url(tiny, f"{{pde: {{url: '{web.url(path)}'}}}}")) == verdict
+        shown = " ".join(capsys.readouterr().out.split())
+        assert said in shown and "data from URLs" in shown
+        assert web.sent_bytes < 1000, "it is only looked at"
+
+
+def test_audit_refuses_what_does_not_fit_and_counts_an_archive_twice() -> None:
+    urls = [DataUrl("pde", "https://h/a", unpack=True), DataUrl("b", "https://h/b")]
+    seen = UrlsSeen(
+        (UrlSeen("pde", 40 << 30, None, False), UrlSeen("b", None, None, False)), 90 << 30
+    )
+    [row] = judge_urls(urls, {"box-a": seen}, {})
+    assert row.verdict == "ok" and row.reason == "size not known before it is fetched: b"
+    [row] = judge_urls(urls, {"box-a": seen}, {"box-a": 20 << 30})
+    assert row.verdict == "refuse" and "does not fit" in row.reason
+
+
+def test_the_json_says_all_that_is_there_and_what_was_removed(
+    tiny: TinyProject, capsys: pytest.CaptureFixture[str]
+) -> None:
+    push(opened(tiny))
+    capsys.readouterr()
+    assert data(opened(tiny), as_json=True) == 0
+    said = json.loads(capsys.readouterr().out)
+    [row] = said["folders"]
+    assert row["digest"] == digest(tiny) and row["size_bytes"] == 3003 and row["files"] == 2
+    assert row["place"] == "tier" and row["problems"] == [] and said["problems"] == []
+    assert data(opened(tiny), remove=[row["digest"][:12]], as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["folders"] == [row]
+    data(opened(tiny), as_json=True)
+    assert json.loads(capsys.readouterr().out)["folders"] == []
+
+
+def test_two_runs_share_one_copy(tiny: TinyProject, monkeypatch: pytest.MonkeyPatch) -> None:
+    push(opened(tiny))
+    job = tiny.root / "job.yaml"
+    other = job.with_name("other.yaml")
+    other.write_text(re.sub(r"(?m)^name: .*", "name: other", job.read_text()))
+    before = [path.stat().st_ino for path in store(tiny).files(digest(tiny)).rglob("*")]
+
+    send = folders.send_folder
+
+    def refuse_data(source: Path, destination: Path, **more: Any) -> None:
+        assert ".data" not in str(destination), "sent again"
+        send(source, destination, **more)
+
+    monkeypatch.setattr(folders, "send_folder", apart(refuse_data))
+    assert push(open_project(other, "local")) == 0
+    assert [path.stat().st_ino for path in store(tiny).files(digest(tiny)).rglob("*")] == before
+
+
+def test_audit_refuses_data_for_which_a_box_has_no_room() -> None:
+    seen = DataSeen("0a" * 32, 50 << 30, 1, ("a is missing",), ())
+    there = {"box-a": DataFound((seen,), 40 << 30), "box-b": DataFound((), 60 << 30)}
+    wanted = {"0a" * 32: Wanted("cifar", 50 << 30)}
+    full, other = judge_data(wanted, there)
+    assert (full.box, full.verdict, other.verdict) == ("box-a", "refuse", "ok")
+    assert "does not fit" in full.reason and "boxcar data" in full.reason

@@ -36,6 +36,41 @@ def test_where_nothing_fits_the_nearest_are_named_with_the_reason(renter):
     assert "no offer fits" in said.err and renter.server.ever == {}
 
 
+def test_a_box_that_somebody_else_destroyed_is_named_by_the_next_up(renter):
+    renter.up("--boxes", "1").ended(0)
+    assert "does not list" not in renter.up("--boxes", "1").ended(0).err
+    renter.server.boxes.clear()
+    said = renter.up("--boxes", "1").ended(0)
+    assert "may have been ended elsewhere" in said.err and "--replace box-a" in said.err
+    renter.server.fault("list", *["html"] * 9)
+    assert "without JSON" in renter.up("--boxes", "1").ended(0).err
+    assert renter.server.calls("create") == 1
+
+
+def test_the_nearest_offers_are_of_different_kinds(renter):
+    renter.project.write_job(resources={"gpu": {"memory": "900GB+"}})
+    said = renter.type("offers").ended(1)
+    named = re.findall(r"^  (\d+ x .*), [\d.]+ USD an hour:", said.err, re.MULTILINE)
+    assert named and len(named) == len({*named})
+
+
+@pytest.mark.parametrize("words", [("--boxes", "0"), ("--hours", "0"), ("--hours", "nan")])
+def test_a_number_that_asks_for_nothing_is_refused(renter, words):
+    said = renter.up(*words).ended(2)
+    assert words[0] in said.err and renter.server.asked == []
+
+
+@pytest.mark.parametrize("kinds", [["429 3"], ["before 403"]])
+def test_after_a_clear_no_it_is_said_that_nothing_was_rented(renter, kinds):
+    renter.server.fault("create", *kinds)
+    said = renter.up("--boxes", "1")
+    assert said.code in (1, 2) and "Nothing was rented for it" in said.err
+    assert renter.server.ever == {} and renter.records()[0]["refused_at"]
+    chinese = renter.type("offers", LC_ALL="zh_CN.UTF-8", **{KEYS[renter.server.name]: "wrong"})
+    title = {"vastai": "vast.ai", "runpod": "RunPod", "lambda": "Lambda"}[renter.server.name]
+    assert f"{title}：{title}" not in chinese.err, "it is named once"
+
+
 def test_the_boxes_of_the_job_are_rented_once_and_are_up(renter):
     said = renter.up("--hours", "10").ended(0)
     assert len(renter.server.boxes) == 2 == renter.server.calls("create")

@@ -13,7 +13,7 @@ from boxcar.shared.disk import digest
 from boxcar.shared.files import data_proof
 from boxcar.shared.files.manifest import FileRecord
 from boxcar.shared.paths import DataPaths, ScratchPaths
-from onbox.agent.data_links import link_data
+from onbox.agent.job_data import link_data
 from onbox.agent.outcome import StopQueue
 
 
@@ -29,7 +29,7 @@ def stored(base: Path, text: bytes) -> str:
 
 
 def place(base: Path, name: str, release: str = "r1") -> Any:
-    plan = SimpleNamespace(data={"set": name})
+    plan = SimpleNamespace(data={"set": name}, data_urls=())
     scratch = ScratchPaths(base, "run")
     release_folder = Path("/releases") / release
     return SimpleNamespace(

@@ -20,9 +20,11 @@ from waiting import until
 
 from boxcar.shared.environment import PODS_DOMAIN
 from boxcar.shared.files import node_order
+from boxcar.shared.files.attempt import Done
 from boxcar.shared.files.attempt_spec import write_attempt_spec
 from boxcar.shared.files.node_order import NodeOrder, NodeWord
 from boxcar.shared.paths import ScratchPaths
+from onbox.judging import classify
 from onbox.nodes.meeting import Heard
 from onbox.nodes.node_log import NodeLog
 
@@ -150,6 +152,15 @@ def test_a_pod_that_dies_ends_the_attempt_and_its_successor_begins_the_next(pods
     assert pods.said(again).count("node ") == 2
 
 
+def test_an_attempt_that_lost_a_pod_is_tried_again_at_once(tmp_path: Path) -> None:
+    corpus = ROOT / "tests" / "data" / "triage" / "own" / "clusters.txt"
+    log = corpus.read_text().split("=== NODELOST RESUME_SAME\n")[1].split("===")[0]
+    at = "2026-11-29T09:51:08.960Z"
+    done = Done("x", 1, 1, at, at, 34.0, oom_kills=0, was_told_to_stop=False, release="r1")
+    verdict = classify.classify(done, log, ())
+    assert (verdict.action, verdict.waits_s[0]) == (classify.Action.RETRY, 1.0)
+
+
 def test_ranks_whose_lead_was_killed_have_ended_before_the_next_attempt_begins(pods: Pods) -> None:
     pods.follower()
     saves = f"trap 'sleep 1; touch {pods.folder}/gone; exit' TERM"
@@ -168,6 +179,20 @@ def test_an_order_of_a_lead_that_is_gone_begins_nothing(pods: Pods) -> None:
     pods.follower()
     until(lambda: (word := pods.word()) and word.beat >= 2)
     assert not (pods.folder / "began").exists()
+
+
+def test_an_attempt_that_is_over_before_a_pod_has_begun_waits_for_nothing_there(pods: Pods) -> None:
+    pods.scratch.nodes.mkdir(parents=True)
+    pods.follower()
+
+    def order(state: str) -> None:
+        one = NodeOrder("a.1", "/none", ("true",), 2, state, 1)
+        node_order.write(pods.scratch.node_order, one)
+
+    order(node_order.GATHER)
+    until(lambda: (word := pods.word()) and word.state == node_order.READY)
+    order(node_order.END)
+    until(lambda: (word := pods.word()) and word.rc == -signal.SIGTERM)
 
 
 def test_what_cannot_be_started_there_is_said_in_the_cells_log(pods: Pods) -> None:

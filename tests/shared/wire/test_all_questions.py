@@ -19,6 +19,7 @@ from boxcar.shared.files import codec
 from boxcar.shared.files.attempt import Claim
 from boxcar.shared.files.control import Control
 from boxcar.shared.files.manifest import FileRecord
+from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.files.receipt import Accepted
 from boxcar.shared.files.resume_pointer import Resume
 from boxcar.shared.slurm.submitted import Task
@@ -236,6 +237,12 @@ EXAMPLES: list[tuple[Question[Any], Any]] = [
         data_asks.DataInstalled(True),
     ),
     (data_asks.RemoveData(False, SHA), data_asks.DataRemoved(3)),
+    (
+        data_asks.LookAtUrls(
+            False, (DataUrl("pde", "https://h/a.h5", None, True),), "source /etc/x", {"A": "1"}
+        ),
+        data_asks.UrlsSeen((data_asks.UrlSeen("pde", None, "HTTP 404", False),), 5),
+    ),
     (box_asks.TierProbe("write", "ab" * 8, "box-a"), box_asks.TierProbed(sha256=SHA)),
     (
         box_asks.TierProbe("read", "ab" * 8, "box-a", ("box-a", "box-b")),
@@ -350,6 +357,7 @@ MAY_MISS = {field.name for field in FIELDS if "None" in str(field.type)} | {
     "waiting_of",
     "written",
     "wait_s",
+    "unpack",
 }
 KEYS = {
     "journal/q1.jsonl",
@@ -363,7 +371,7 @@ KEYS = {
     "rsync",
     "/data",
 }
-KEYS |= {"box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
+KEYS |= {"A", "box-a", "box-b", "wire", "run_slurm.sh", "gpu", "State"}
 # What may be anything: fields of a control file that are not known, and the credentials.
 ANYTHING = {("control", "by"), ("credentials", "env"), ("credentials", "A"), ("post_news", "a")}
 
@@ -539,7 +547,7 @@ def test_every_question_has_an_answer_somebody_who_gives_it_and_an_example():
         if one.__module__ in {home.__name__ for home in ASKS}
     }
     assert spelled == questions == set(door.MODULES) == {type(one) for one, _ in EXAMPLES}
-    assert len(QUESTIONS) == len(questions) == 38
+    assert len(QUESTIONS) == len(questions) == 39
     for question, answer in EXAMPLES:
         assert type(answer) is question.ANSWER
         for record in (question, answer):

@@ -46,6 +46,7 @@ SIGNATURES = (
         mark("the pod of another node ended or fell silent"),
         mark("nothing: it resumes when the new pod is there. kubectl get pods shows which waits"),
         where=Where.LINE,
+        waits_s=(1.0, 1.0, 10.0, *[60.0] * 20),
     ),
     Signature(
         "CONTAINER",
