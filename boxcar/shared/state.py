@@ -145,7 +145,7 @@ class CellRecord:
 @dataclass(frozen=True)
 class Session:
     """The agent that runs or ran last. `ended` is the type of its last word, or None; `by`: whose
-    doing that was, see `end_reason`.
+    doing that was, see `end_reason`; `unfit`: the cells that its box could not run.
     """
 
     at: str
@@ -157,6 +157,7 @@ class Session:
     reason: str | None = None
     by: str | None = None
     start_cell: str | None = None
+    unfit: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,8 @@ def _ended(session: Session, event: Event) -> Session:
         return session
     reason = heard(event.data)
     by = event.data.get("by") or end_reason.of_v1(event.type, reason)
-    return replace(session, ended=event.type, reason=reason, by=by)
+    unfit = tuple(event.data.get("unfit", ()))
+    return replace(session, ended=event.type, reason=reason, by=by, unfit=unfit)
 
 
 def _claimed(record: CellRecord, event: Event) -> CellRecord:

@@ -59,7 +59,10 @@ class Ending:
         verified = sum(isinstance(cell, state.Verified) for cell in states)
         failed = sum(isinstance(cell, state.Failed) for cell in states)
         skipped = chained(mark("{first}; {second}"), self._lines.left_open())
-        self._loop.say("queue.done", verified=verified, failed=failed, reason=skipped or None)
+        about = {"unfit": unfit} if (unfit := self._lines.unfit) else {}
+        self._loop.say(
+            "queue.done", verified=verified, failed=failed, reason=skipped or None, **about
+        )
         self._leave(_("the queue is done"), end_reason.DONE)
         return exit_codes.FAILED if failed or skipped else exit_codes.DONE
 

@@ -152,9 +152,14 @@ class Lines:
             for cell, name in self._turns.blocked.items()
         ]
         doubts = self._acceptance.doubts.values()
-        unfit = [why for cell, why in self._unfit.items() if self._claims.of(cell) is None]
+        unfit = [self._unfit[cell] for cell in self.unfit]
         left_open = next_cell.left_open(self.queue, self._skipped(), passed_over=others)
         return [*left_open, *doubts, *blocked, *unfit]
+
+    @property
+    def unfit(self) -> list[str]:
+        """The cells that this box cannot run, and that no other member has begun."""
+        return [cell for cell in self._unfit if self._claims.of(cell) is None]
 
     @property
     def _release(self) -> str:

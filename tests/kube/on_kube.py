@@ -61,12 +61,13 @@ def on_kube(
     queues: Mapping[str, Sequence[str]],
     *,
     gpus: int = 1,
+    mode: str = "ReadWriteMany",
     more: str = "",
     **job: Any,
 ) -> OnKube:
     """`more`: of its profile. Its claim is made; each test has a claim of its own."""
     name = f"tier-{folder.name.replace('_', '-').lower()[-40:]}"
-    kube.apply(claim(name))
+    kube.apply(claim(name, mode))
     made = make_project(folder / "project", queues, **job)
     (made.root / "profiles").mkdir()
     text = PROFILE.format(image=IMAGE, claim=name, gpus=gpus) + more

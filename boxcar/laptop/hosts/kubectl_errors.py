@@ -133,7 +133,14 @@ _CASES = (
     ),
 )
 # Of these a person has to mend something, whatever else was said.
-_PERSON = ("(Forbidden)", "(Invalid)", "(BadRequest)", " is invalid: ", "does not exist")
+_PERSON = (
+    "(Forbidden)",
+    "(Invalid)",
+    "(BadRequest)",
+    " is invalid: ",
+    "does not exist",
+    "error validating data",
+)
 # That very object is gone, and another one has its name.
 _ANOTHER = "UID in precondition"
 # Its own log, which comes before what it says: `E1129 07:12:01.123456   4711 memcache.go:265] …`.

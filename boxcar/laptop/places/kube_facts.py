@@ -4,13 +4,17 @@ pod, and what claim, quotas, nodes and queue it has. Nothing is changed by the q
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from boxcar.laptop.common import side_by_side
 from boxcar.laptop.hosts.kubectl import Kubectl
 from boxcar.laptop.hosts.kubectl_errors import AlreadyThere, OverQuota, Refused
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.laptop.release.kube_objects import KUEUE_QUEUE
+from boxcar.laptop.run import kube_pods
 from boxcar.shared.errors import BoxcarError, message_of
 from boxcar.shared.record import dataclass
 
@@ -25,21 +29,23 @@ NEEDED = (
     "create secrets",
 )
 LOCAL_QUEUES = "localqueues.kueue.x-k8s.io"
+# What Kueue makes of a Job, and the label by which it is found.
+_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 _NOT_BOUND = "Pending"
 
 
 @dataclass(frozen=True)
 class KubeFacts:
-    """`refusals`: by queue, why its Job is not taken; "" where it is. `pod_refusal`: the same of a
-    pod of such a Job; `over_quota`: only because a quota is used up now. `claim_said`: reason and
-    message of the last event of a claim that is not bound. `node_gpus`: by node; None: one may not
-    list nodes. `queue`: Kueue's; `queue_problem`: why it cannot be asked for.
+    """`job_refusal`: why a Job is not taken, or ""; `pod_refusal`: the same of a pod of it;
+    `over_quota`: only because a quota is used up now. `claim_said`: reason and message of the last
+    event of a claim that is not bound. `node_gpus`: by node; None: one may not list nodes.
+    `queue`: Kueue's; `queue_problem`: why it cannot be asked for.
     """
 
     version: tuple[int, int]
     claim: Object | None
     claim_said: tuple[str, str]
-    refusals: Mapping[str, str]
+    job_refusal: str
     pod_refusal: str
     over_quota: str
     quotas: Sequence[Object]
@@ -52,22 +58,31 @@ class KubeFacts:
 def ask(
     kubectl: Kubectl, options: KubeOptions, version: tuple[int, int], jobs: Mapping[str, Object]
 ) -> KubeFacts:
-    """`jobs`: of the queues that are to be started."""
-    claim = kubectl.find("persistentvolumeclaim", options.claim or "")
-    pod_refusal, over_quota = _pod_tried(kubectl, jobs)
-    queue, queue_problem = _queue(kubectl, options.kueue)
+    """`jobs`: of the queues that are to be started. One is tried for all: they ask for the same."""
+    job = next(iter(jobs.values()), None)
+    questions: dict[str, Callable[[], Any]] = {
+        "claim": lambda: _claim(kubectl, options.claim or ""),
+        "job_refusal": lambda: tried(kubectl, job) if job else "",
+        "pod": lambda: _pod_tried(kubectl, job) if job else ("", ""),
+        "quotas": lambda: _quotas(kubectl) if job else (),
+        "node_gpus": lambda: _node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
+        "queue": lambda: _queue(kubectl, options.kueue),
+    } | {words: functools.partial(may, kubectl, words) for words in NEEDED}
+    # Each is a program of its own, which may log in first.
+    answers = side_by_side.each(questions.values(), lambda question: question())
+    said = dict(zip(questions, answers, strict=True))
     return KubeFacts(
         version=version,
-        claim=claim,
-        claim_said=_said_of(kubectl, claim),
-        refusals={queue: tried(kubectl, job) for queue, job in jobs.items()},
-        pod_refusal=pod_refusal,
-        over_quota=over_quota,
-        quotas=_quotas(kubectl) if jobs else (),
-        allowed={words: may(kubectl, words) for words in NEEDED},
-        node_gpus=_node_gpus(kubectl, options.gpu_resource) if options.gpus else None,
-        queue=queue,
-        queue_problem=queue_problem,
+        claim=said["claim"][0],
+        claim_said=said["claim"][1],
+        job_refusal=said["job_refusal"],
+        pod_refusal=said["pod"][0],
+        over_quota=said["pod"][1],
+        quotas=said["quotas"],
+        allowed={words: said[words] for words in NEEDED},
+        node_gpus=said["node_gpus"],
+        queue=said["queue"][0],
+        queue_problem=said["queue"][1],
     )
 
 
@@ -94,21 +109,24 @@ def tried(kubectl: Kubectl, job: Object) -> str:
     return ""
 
 
-def _pod_tried(kubectl: Kubectl, jobs: Mapping[str, Object]) -> tuple[str, str]:
+def _pod_tried(kubectl: Kubectl, job: Object) -> tuple[str, str]:
     """Quotas, LimitRanges and security policies judge pods: a Job with a pod that they refuse is
-    taken, and stays without. The pods of all queues ask for the same.
+    taken, and stays without.
     """
-    for job in jobs.values():
-        template = job["spec"]["template"]
-        named = template["metadata"] | {"generateName": f"{job['metadata']['name']}-"}
-        try:
-            _try(kubectl, {"apiVersion": "v1", "kind": "Pod", **template, "metadata": named})
-        except OverQuota as error:
-            return "", message_of(error).text
-        except Refused as error:
-            return message_of(error).text, ""
-        break
+    template = job["spec"]["template"]
+    named = template["metadata"] | {"generateName": f"{job['metadata']['name']}-"}
+    try:
+        _try(kubectl, {"apiVersion": "v1", "kind": "Pod", **template, "metadata": named})
+    except OverQuota as error:
+        return "", message_of(error).text
+    except Refused as error:
+        return message_of(error).text, ""
     return "", ""
+
+
+def _claim(kubectl: Kubectl, name: str) -> tuple[Object | None, tuple[str, str]]:
+    claim = kubectl.find("persistentvolumeclaim", name)
+    return claim, _said_of(kubectl, claim)
 
 
 def _said_of(kubectl: Kubectl, claim: Object | None) -> tuple[str, str]:
@@ -150,3 +168,14 @@ def _queue(kubectl: Kubectl, name: str | None) -> tuple[Object | None, str]:
         return kubectl.find(LOCAL_QUEUES, name), ""
     except BoxcarError as error:
         return None, message_of(error).text
+
+
+def why_queued(kubectl: Kubectl, job: Object) -> str:
+    """Why Kueue does not let a Job begin, in its own words; "" where it does not say so."""
+    if KUEUE_QUEUE not in job["metadata"].get("labels", {}):
+        return ""
+    try:
+        found = kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
+    except BoxcarError:
+        return ""
+    return next(filter(None, map(kube_pods.why_queued, found)), "")

@@ -8,8 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from boxcar.laptop.fitness.rules import ALL, Row
+from boxcar.laptop.places import kube_claim
 from boxcar.laptop.places.kube_facts import KubeFacts
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
+from boxcar.laptop.release import kube_jobset
 from boxcar.laptop.release.kube_objects import POLICY_SINCE
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.sentence import _
@@ -26,12 +28,12 @@ _WAITS_FOR_A_POD = "WaitForFirstConsumer"
 def judge(
     plan: Plan, options: KubeOptions, facts: KubeFacts, jobs: Mapping[str, Object]
 ) -> list[Row]:
-    """All rows; `box` is a queue's, or all. `jobs`: of the queues that are to be started."""
+    """All rows. `jobs`: of the queues that are to be started."""
     return [
         _of_version(facts.version),
-        _of_claim(options, facts),
+        _of_claim(options, facts, sum(kube_jobset.pods_of(plan, queue) for queue in plan.queues)),
         *_of_access(facts.allowed),
-        *_of_jobs(plan, facts),
+        *_of_objects(facts),
         *_of_quotas(facts, jobs),
         *_of_gpus(options, facts.node_gpus),
         *_of_queue(options, facts),
@@ -52,27 +54,32 @@ def _of_access(allowed: Mapping[str, bool]) -> Iterator[Row]:
         yield Row(ALL, "access", "refuse", ", ".join(lacking), why)
 
 
-def _of_jobs(plan: Plan, facts: KubeFacts) -> Iterator[Row]:
-    for queue, said in facts.refusals.items():
+def _of_objects(facts: KubeFacts) -> Iterator[Row]:
+    for kind, said in (("Job", facts.job_refusal), ("pod", facts.pod_refusal)):
         if said:
-            yield Row(plan.queues[queue], "Job", "refuse", _("not taken"), said)
-    if facts.pod_refusal:
-        yield Row(ALL, "pod", "refuse", _("not taken"), facts.pod_refusal)
+            yield Row(ALL, kind, "refuse", _("not taken"), said)
 
 
-def _of_claim(options: KubeOptions, facts: KubeFacts) -> Row:
+def _of_claim(options: KubeOptions, facts: KubeFacts, pods: int) -> Row:
     name, claim = str(options.claim), facts.claim
     if claim is None:
         why = _("there is no such PersistentVolumeClaim: create it, or name another one")
         return Row(ALL, "claim", "refuse", name, why)
     modes = claim["spec"].get("accessModes", [])
-    if "ReadWriteMany" not in modes:
-        why = _("the queues and the helper pod share it, so it must be ReadWriteMany")
+    if "ReadWriteMany" not in modes and not (kube_claim.is_for_one_node(claim) and pods == 1):
+        why = (
+            kube_claim.not_for_several()
+            if kube_claim.is_for_one_node(claim)
+            else _("it must be ReadWriteMany")
+        )
         return Row(ALL, "claim", "refuse", f"{name}: {', '.join(modes)}", why)
     if "deletionTimestamp" in claim["metadata"]:
         why = _("it is being deleted, and its files with it: name another one")
         return Row(ALL, "claim", "refuse", name, why)
     phase = claim.get("status", {}).get("phase", "")
+    if phase == "Bound" and kube_claim.is_for_one_node(claim):
+        why = _("one node has it at a time: while the queue waits for its pod, nobody reads it")
+        return Row(ALL, "claim", "ok", f"{name}: ReadWriteOnce", why)
     if phase == "Bound":
         return Row(ALL, "claim", "ok", name)
     if phase == "Lost":

@@ -26,7 +26,7 @@ from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
-from boxcar.laptop.places import kube_ends, kube_facts, kube_jobsets, kube_rules
+from boxcar.laptop.places import kube_claim, kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
@@ -49,8 +49,6 @@ from boxcar.shared.wire import run_asks
 
 # How a queue was started that is in the cluster's hands now.
 CREATED = "kubectl"
-# What Kueue makes of a Job, and the label by which it is found.
-_WORKLOADS, _OF_JOB = "workloads.kueue.x-k8s.io", "kueue.x-k8s.io/job-uid"
 # A controller sees the end of a pod within a second or two.
 FINISHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 1.0
@@ -200,7 +198,7 @@ class KubeSite(MirroredSite):
     def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
         """Why no pod was made for it: only an event says so, or Kueue's own object."""
         if kube_pods.is_suspended(job):
-            return self._why_queued(job)
+            return kube_facts.why_queued(self.kubectl, job)
         found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
         return kube_pods.why_refused(found, pods)
 
@@ -211,15 +209,6 @@ class KubeSite(MirroredSite):
             said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
             return list(json.loads(said)["items"])
         return []
-
-    def _why_queued(self, job: Mapping[str, Any]) -> str:
-        if kube_objects.KUEUE_QUEUE not in job["metadata"]["labels"]:
-            return ""
-        try:
-            found = self.kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
-        except BoxcarError:
-            return ""
-        return next(filter(None, map(kube_pods.why_queued, found)), "")
 
     # --- how a run is launched
 
@@ -234,9 +223,10 @@ class KubeSite(MirroredSite):
         """What the cluster says of what is asked for, before it is asked for."""
         self._check_options()
         version = self.kubectl.server_version()
-        begun = {
-            job["metadata"]["name"] for job in filter(kube_pods.is_at_work, self._of_run("jobs"))
-        }
+        self._look_at_cluster()
+        if self._problem:
+            raise self._problem
+        begun = {name for name, job in self._jobs.items() if kube_pods.is_at_work(job)}
         made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
         jobs = {
             queue: job
@@ -247,7 +237,11 @@ class KubeSite(MirroredSite):
         rows = kube_rules.judge(self.plan, self.options, facts, jobs)
         rows += kube_jobsets.judge(self.kubectl, self._owner, self.plan, jobs)
         is_refused = any(row.verdict == "refuse" for row in rows)
-        return rows if is_refused else [*rows, self._row_of_image()]
+        return (
+            rows
+            if is_refused or kube_claim.is_taken(self._jobs.values())
+            else [*rows, self._row_of_image()]
+        )
 
     def _row_of_image(self) -> Row:
         """By a pod of it, once everything else is as it should be."""
@@ -295,6 +289,7 @@ class KubeSite(MirroredSite):
         made = self._made(queue, start.digest, begin, version)
         kind = kube_jobset.KIND if made["kind"] == kube_objects.JOBSET else "job"
         name = made["metadata"]["name"]
+        made = kube_claim.left_to(self.kubectl, self._owner, made, len(self.plan.queues))
         try:
             self.kubectl.create(made)
         except AlreadyThere:
@@ -304,6 +299,8 @@ class KubeSite(MirroredSite):
             if self.kubectl.find(kind, name) is None:
                 raise
         if found := self.kubectl.find(kind, name):
+            if kind == "job":
+                self._jobs[name] = found
             patch = json.dumps(kube_objects.owned_by(found))
             secret = kube_objects.job_name(self._owner, queue)
             self.kubectl.run("patch", "secret", secret, "--type=merge", "-p", patch)
@@ -422,6 +419,12 @@ class KubeSite(MirroredSite):
         if not self._is_told or any(map(self.scheduled, self.plan.queues)):
             told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
             self._events, self._is_told = list(told), True
+        there = {pod["metadata"]["name"] for pod in self._pods}
+        if self._helper.name in there and kube_claim.is_taken(self._jobs.values()):
+            # It was made in the moment when the queue began, and would keep its pod waiting.
+            with contextlib.suppress(BoxcarError):
+                self._helper.remove()
+            self._helper.look([])
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
@@ -459,6 +462,14 @@ class KubeSite(MirroredSite):
 
     def _hand_of_helper(self) -> Hand:
         self._check_options()
+        if kube_claim.is_taken(self._jobs.values()):
+            raise TemporaryError(
+                _(
+                    "the claim {claim} is ReadWriteOnce: its files can be read again once the pod "
+                    "of the queue runs, or its Job has ended",
+                    claim=self.options.claim,
+                )
+            )
         hand = self._hand_of(self._helper.ready(), self.plan.durable_dir)
         try:
             hand.hello()

@@ -24,6 +24,7 @@ Object = dict[str, Any]
 # By it Kueue knows the LocalQueue that lets a Job begin.
 KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 RUN, TIER, QUEUE, ROLE = "boxcar-run", "boxcar-tier", "boxcar-queue", "boxcar-role"
+_ALONE = {"boxcar-claim": "one-node"}
 # Below it a Job would start again after an end that a person has to look at.
 POLICY_SINCE = (1, 26)
 REPLACEMENT_SINCE = (1, 29)
@@ -209,6 +210,17 @@ def job(
         "metadata": {"name": name, "labels": mine},
         "spec": spec,
     }
+
+
+def alone_with_claim(job: Object) -> Object:
+    """The same, marked: no other pod may need the claim while it is at work."""
+    meta = job["metadata"]
+    return job | {"metadata": meta | {"labels": meta["labels"] | _ALONE}}
+
+
+def is_alone_with_claim(job: Mapping[str, Any]) -> bool:
+    labels: Mapping[str, str] = job["metadata"].get("labels", {})
+    return _ALONE.items() <= labels.items()
 
 
 def _rules() -> list[Object]:

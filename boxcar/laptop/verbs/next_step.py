@@ -27,7 +27,7 @@ from boxcar.laptop.run.view import (
 from boxcar.laptop.teardown import meters
 from boxcar.laptop.tryout import passes
 from boxcar.shared import names
-from boxcar.shared.errors import Command, DamagedError, Message
+from boxcar.shared.errors import Command, DamagedError, Message, some
 from boxcar.shared.files import manifest, receipt
 from boxcar.shared.files.plan import Plan
 from boxcar.shared.files.receipt import RunReceipt
@@ -36,6 +36,7 @@ from boxcar.shared.process import end_reason
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, mark
 
+_MOST_NAMED = 5
 # A queue's condition, the verb to type, and why; the worst comes first.
 _TROUBLES = (
     (
@@ -184,6 +185,8 @@ def _next_for_queues(view: RunView, site: Site) -> NextStep | None:
     if all(cell.name in found for cell in unfinished):
         kept = [found[cell.name] for cell in unfinished]
         return NextStep(kept[0].command, _are_blocked(kept))
+    if all(_is_unfit(view, cell) for cell in unfinished):
+        return NextStep(None, _are_unfit(unfinished))
     if _are_above(view, unfinished):
         again = Command("launch", ("--start-index", "0"))
         return NextStep(
@@ -203,6 +206,21 @@ def _are_blocked(kept: Sequence[Blocked]) -> Sentence:
         n=len(kept),
         by=kept[0].by,
         why=kept[0].why,
+    )
+
+
+def _is_unfit(view: RunView, cell: CellView) -> bool:
+    """Whether each box that may take it has said that it cannot run it."""
+    sessions = [queue.session for queue in view.queues_of(cell)]
+    return bool(sessions) and all(one and cell.name in one.unfit for one in sessions)
+
+
+def _are_unfit(cells: Sequence[CellView]) -> Sentence:
+    return _(
+        "{cells} {n:needs|need} more GPUs than any box of this run has. Put # before {n:its "
+        "line|their lines} and append {n:it|them} with a smaller gpus=, then launch",
+        cells=some([cell.name for cell in cells], _MOST_NAMED),
+        n=len(cells),
     )
 
 

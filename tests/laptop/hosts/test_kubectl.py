@@ -66,6 +66,19 @@ FORBIDDEN = "Error from server (Forbidden): "
             Refused,
             "you may not create jobs in the namespace me",
         ),
+        (
+            FORBIDDEN + 'pods "a" is forbidden: failed quota: few: must specify limits.cpu for: '
+            "agent; limits.memory for: agent",
+            Refused,
+            "the quota few wants each pod to say what it needs (limits.cpu for: agent; limits",
+        ),
+        (
+            # As 1.20 says it of fields that came later; newer servers say BadRequest.
+            'error: error validating "STDIN": error validating data: ValidationError(Job.spec): '
+            'unknown field "suspend" in io.k8s.api.batch.v1.JobSpec',
+            Refused,
+            'unknown field "suspend"',
+        ),
         (FORBIDDEN + "jobs is forbidden", Refused, "jobs is forbidden"),
         ('Error from server (NotFound): pods "a" not found', NotThere, 'pods "a" not found'),
         (

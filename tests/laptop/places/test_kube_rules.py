@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ def facts(**changes: Any) -> KubeFacts:
         "version": (1, 32),
         "claim": BOUND,
         "claim_said": ("", ""),
-        "refusals": {"queue_1": ""},
+        "job_refusal": "",
         "pod_refusal": "",
         "over_quota": "",
         "quotas": (),
@@ -93,7 +94,7 @@ def test_what_the_cluster_has_and_allows_is_fine() -> None:
             "being deleted",
         ),
         ({"allowed": {"create jobs": False}}, "access", "refuse", "ask the cluster's admins"),
-        ({"refusals": {"queue_1": "no"}}, "Job", "refuse", "no"),
+        ({"job_refusal": "no"}, "Job", "refuse", "no"),
         ({"pod_refusal": "root is not allowed"}, "pod", "refuse", "root is not allowed"),
         ({"over_quota": "the quota few is used up"}, "quota", "warn", "few is used up"),
         ({"node_gpus": None}, "GPUs", "ok", "may not list"),
@@ -105,6 +106,28 @@ def test_each_answer_has_its_row(
     changes: dict[str, Any], what: str, verdict: str, reason: str
 ) -> None:
     row = rows(facts(**changes))[what]
+    assert row.verdict == verdict
+    assert reason in str(row.reason)
+
+
+@pytest.mark.parametrize(
+    ("mode", "queues", "verdict", "reason"),
+    [
+        ("ReadWriteOnce", 1, "ok", "one node has it at a time"),
+        ("ReadWriteOnce", 2, "refuse", "one queue on one node alone"),
+        ("ReadWriteOncePod", 1, "refuse", "must be ReadWriteMany"),
+        ("ReadOnlyMany", 1, "refuse", "must be ReadWriteMany"),
+    ],
+)
+def test_a_claim_of_one_node_is_for_one_queue(
+    mode: str, queues: int, verdict: str, reason: str
+) -> None:
+    of_one = BOUND | {"spec": {"accessModes": [mode]}}
+    plan = make_plan()
+    plan = replace(plan, queues={f"queue_{n}": f"box-{n}" for n in range(queues)})
+    options = KubeOptions(claim="tier", gpus=0)
+    rows = kube_rules.judge(plan, options, facts(claim=of_one), {})
+    (row,) = [row for row in rows if row.what == "claim"]
     assert row.verdict == verdict
     assert reason in str(row.reason)
 

@@ -52,6 +52,17 @@ def test_a_queue_that_began_below_its_last_line_is_launched_from_the_top(tmp_pat
     assert str(next_step(run.look(), run.site).command) == "invoke launch --start-index 0"
 
 
+def test_a_line_that_no_box_can_run_is_not_launched_again(tmp_path: Path) -> None:
+    run = make_run(tmp_path, LINE)
+    run.say("queue_1", agent_started(), ("queue.done", {"verified": 0, "failed": 0}))
+    assert str(next_step(run.look(), run.site).command) == "invoke launch"
+    unfit = {"verified": 0, "failed": 0, "unfit": ["a"]}
+    run.say("queue_1", agent_started(), ("queue.done", unfit), ("agent.stopped", {}))
+    step = next_step(run.look(), run.site)
+    assert step.command is None
+    assert str(step.because).startswith("a needs more GPUs than any box of this run has")
+
+
 def test_verify_after_down_does_not_lead_to_down(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -213,6 +213,9 @@ class Reporter:
         self.asked += 1
 
 
+CLAIMED: dict[str, str] = {}
+
+
 def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
     file = SimpleNamespace(queue=queue_line.Queue(), commented_out=lambda: (), path="q", now=b"")
 
@@ -236,10 +239,29 @@ def of(count: int, reporter: Reporter) -> tuple[Lines, SimpleNamespace]:
         reporter,
         own,
         lambda line: None,
-        claims=SimpleNamespace(of_others=set(), of_members=set(), pass_over=lambda cell: False),
+        claims=SimpleNamespace(
+            of_others=set(),
+            of_members=set(),
+            pass_over=lambda cell: False,
+            of=CLAIMED.get,
+            not_verified=set,
+        ),
         acceptance=SimpleNamespace(doubts={}),
     )
     return made, file
+
+
+def test_a_cell_that_this_box_cannot_run_is_left_to_the_members_and_told_until_one_has_it():
+    lines, _ = of(2, Reporter(1))
+    lines.read()
+    lines.leave_to_members("c1", "c1 needs 8 GPUs")
+    assert lines.next() is None and lines.unfit == ["c1"]
+    assert "c1 needs 8 GPUs" in lines.left_open()
+    CLAIMED["c1"] = "another member"
+    try:
+        assert lines.unfit == [] and "c1 needs 8 GPUs" not in lines.left_open()
+    finally:
+        CLAIMED.clear()
 
 
 def test_a_cell_that_was_put_off_is_passed_over_until_its_time_and_then_goes_first(monkeypatch):
