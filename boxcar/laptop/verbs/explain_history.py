@@ -19,7 +19,7 @@ from boxcar.shared.files.receipt import LAPTOP
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, chained, mark
 
-_FIELDS = ("attempt", "box", "cfg", "queue", "task", "url", "wait_s")
+_FIELDS = ("attempt", "box", "cfg", "percent", "queue", "task", "url", "wait_s")
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ _TOLD = {
     "cell.verified": mark("{proven}{metrics}"),
     "cell.skipped": mark("{text}"),
     "box.warning": mark("warning: {text}"),
-    "box.idle": mark("attempt {attempt}: all GPUs were below 10 % for {time}"),
+    "box.idle": mark(
+        "attempt {attempt}: all GPUs idled for {time}; the busiest was at {percent} %"
+    ),
 }
 _NOUNS = {
     "epochs": mark("{n} {n:epoch|epochs}"),

@@ -16,7 +16,7 @@ from boxcar.shared.process import end_reason
 from boxcar.shared.triage.evidence import Course, course_of
 
 # When a GPU counts as idle while a cell runs; the busiest card of the box counts.
-IDLE_PERCENT = 10.0
+IDLE_PERCENT = 5.0
 IDLE_FOR_S = 20 * 60.0
 # Of a warning, its `what`: a cell stands still; one of its numbers is none. `ends` says that the
 # agent ends the attempt for it.

@@ -215,7 +215,7 @@ def test_an_event_that_lacks_fields_or_is_new_is_told_as_far_as_it_goes():
 def test_gpus_that_idled_are_a_moment_of_the_cell() -> None:
     data = {"cell": "a", "attempt": 2, "percent": 3, "seconds": 1260}
     said = tell_history(Event(1, "e", "2026-01-02T03:04:05.000Z", "box.idle", data))
-    assert said == "attempt 2: all GPUs were below 10 % for 21m00s"
+    assert said == "attempt 2: all GPUs idled for 21m00s; the busiest was at 3 %"
 
 
 def test_names_in_brackets_and_escapes_stay_inert(run, capsys):

@@ -371,8 +371,8 @@ def test_at_a_stop_what_is_still_settled_is_hurried(monkeypatch):
 # --- GPUs that idle
 
 
-IDLE: list[Any] = [{"utilization_percent": 2}, {"utilization_percent": 9}, {"problem": "?"}]
-BUSY: list[Any] = [{"utilization_percent": 0}, {"utilization_percent": 10}]
+IDLE: list[Any] = [{"utilization_percent": 2}, {"utilization_percent": 4}, {"problem": "?"}]
+BUSY: list[Any] = [{"utilization_percent": 0}, {"utilization_percent": 5}]
 
 
 def told(
@@ -388,7 +388,7 @@ def told(
 
 def test_an_attempt_whose_gpus_idle_is_told_of_once_with_the_busiest_of_them():
     [said] = told(IdleGpus(), 4 * IDLE_FOR_S)
-    assert (said["cell"], said["attempt"], said["percent"]) == ("a", 1, 9)
+    assert (said["cell"], said["attempt"], said["percent"]) == ("a", 1, 4)
     assert said["seconds"] == IDLE_FOR_S
     assert said["text"] == "every GPU has been under 10 % for 20 min while a runs"
 
