@@ -255,6 +255,7 @@ class EndingStand:
         beat = SimpleNamespace(ends_all=lambda: None)
         loop = SimpleNamespace(say=self.say, tick=lambda: None, beat=beat)
         lines = SimpleNamespace(
+            unfit=[],
             left_open=lambda: list(left_open),
             read=lambda: True,
             next=lambda: has_next or None,
@@ -390,7 +391,7 @@ def test_an_attempt_whose_gpus_idle_is_told_of_once_with_the_busiest_of_them():
     [said] = told(IdleGpus(), 4 * IDLE_FOR_S)
     assert (said["cell"], said["attempt"], said["percent"]) == ("a", 1, 4)
     assert said["seconds"] == IDLE_FOR_S
-    assert said["text"] == "every GPU has been under 10 % for 20 min while a runs"
+    assert said["text"] == "every GPU has been under 5 % for 20 min while a runs"
 
 
 @pytest.mark.parametrize("rows", [BUSY, [], [{"problem": "no driver"}]])
