@@ -31,7 +31,7 @@ from boxcar.laptop.hosts import identify
 from boxcar.laptop.hosts.connection import Ssh
 from boxcar.laptop.places import mirrored_site
 from boxcar.laptop.places.ssh_site import SshSite
-from boxcar.laptop.results.bring_cell import pull_failed_logs
+from boxcar.laptop.results.failed_logs import pull_failed_logs
 from boxcar.laptop.teardown.gate import Steps
 from boxcar.laptop.teardown.still_running import find_alive
 from boxcar.laptop.verbs.status import status
