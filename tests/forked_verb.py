@@ -118,6 +118,7 @@ def _use_quick_renting() -> None:
     network = importlib.import_module("boxcar.laptop.hosts.own_network")
     network.is_up = lambda: not is_shut  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.rent_boxes")._answers = lambda *given: not is_shut  # type: ignore[attr-defined]
+    importlib.import_module(f"{verbs}.deal").image_bytes = lambda image: None  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").audit = lambda *given: 0  # type: ignore[attr-defined]
     importlib.import_module(f"{verbs}.up").open_site = _quick_site  # type: ignore[attr-defined]
     end_itself = importlib.import_module("onbox.machine.end_itself")

@@ -56,11 +56,11 @@ class NoAnswer(NotUp):
     """It runs and has an address, and ssh got no answer there until its time was over."""
 
 
-def boot_limit_s(offer: Offer) -> float:
+def boot_limit_s(offer: Offer, image_gb: float = IMAGE_GB) -> float:
     """Until ssh answers. An unknown speed gets the most."""
     if not offer.down_mbit_s:
         return MOST_BOOT_S + SSHD_S
-    pull_s = 2 * IMAGE_GB * 8000 / offer.down_mbit_s
+    pull_s = 2 * image_gb * 8000 / offer.down_mbit_s
     return min(MOST_BOOT_S, max(LEAST_BOOT_S, pull_s)) + SSHD_S
 
 

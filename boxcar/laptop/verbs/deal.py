@@ -10,8 +10,9 @@ from boxcar.laptop.hosts import own_network
 from boxcar.laptop.project.profiles.profile import Profile
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.providers.fit import fitting, image_of, nearest
+from boxcar.laptop.providers.image_size import image_bytes
 from boxcar.laptop.providers.provider import Offer, Provider, Wish, label_of, nonce_in
-from boxcar.laptop.providers.rent import MARGIN, boot_limit_s
+from boxcar.laptop.providers.rent import IMAGE_GB, MARGIN, boot_limit_s
 from boxcar.laptop.providers.rented_record import live_records, read_records
 from boxcar.laptop.providers.ssh_key import PublicKey, find_key
 from boxcar.laptop.verbs import box_deadline
@@ -48,6 +49,7 @@ class Deal:
     image: str
     key: PublicKey
     most_rate: float
+    image_gb: float
 
     def digest(self, asked: Asked) -> str:
         """Of what is spent at most, not of offers, which change from minute to minute."""
@@ -106,7 +108,14 @@ def make_deal(
     assert key is not None
     image = image_of(project.profile, provider, project.root)
     alike = _alike(offers, len(wanted), most)
-    return Deal(tuple(wanted), tuple(alike), wish, image, key, most)
+    image_gb = _image_gb(image) if any(one.down_mbit_s for one in alike) else IMAGE_GB
+    return Deal(tuple(wanted), tuple(alike), wish, image, key, most, image_gb)
+
+
+def _image_gb(image: str) -> float:
+    with show.waiting(_("asking how large the image is")):
+        size_bytes = image_bytes(image)
+    return size_bytes / 1e9 if size_bytes else IMAGE_GB
 
 
 def gets_ssh_out() -> bool:
@@ -289,7 +298,7 @@ def is_agreed(deal: Deal, asked: Asked, provider: Provider, profile: Profile) ->
         ),
         _(
             "a box that is not ready in {m} minutes, or is dearer, is ended again, with all on it",
-            m=round(max(boot_limit_s(one) for one in chosen) / 60),
+            m=round(max(boot_limit_s(one, deal.image_gb) for one in chosen) / 60),
         ),
         box_deadline.sentence_of_deadline(profile, asked.hours),
         _(

@@ -103,7 +103,9 @@ def _bring_up_or_other(
 ) -> None:
     """Raises as `rent_all`, and TemporaryError where it is this network that lets no ssh out."""
     try:
-        bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
+        bring_up(
+            renting.provider, renting.project, record, boot_limit_s(offer, renting.deal.image_gb)
+        )
     except NotUp as error:
         if not left:
             raise
@@ -116,7 +118,12 @@ def _try_others(renting: Renting, box: str, left: list[Offer]) -> None:
     for _n in range(_TRIES - 1):
         record, offer = _order_box(renting, box, left)
         try:
-            bring_up(renting.provider, renting.project, record, boot_limit_s(offer))
+            bring_up(
+                renting.provider,
+                renting.project,
+                record,
+                boot_limit_s(offer, renting.deal.image_gb),
+            )
             return
         except NotUp as error:
             show.say(message_of(error))
