@@ -26,6 +26,8 @@ _KINDS = ", ".join(
         "docker.distribution.manifest.v2",
     )
 )
+# Of an answer that is none.
+_NONSENSE = (ValueError, LookupError, TypeError, StopIteration)
 _CHALLENGE = re.compile(r'(realm|service|scope)="([^"]*)"')
 
 
@@ -38,9 +40,7 @@ def image_bytes(image: str) -> int | None:
     session = requests.Session()
     session.headers["Accept"] = _KINDS
     session.auth = lambda request: request  # and not a login of ~/.netrc
-    with contextlib.suppress(
-        requests.RequestException, ValueError, LookupError, TypeError, StopIteration
-    ):
+    with contextlib.suppress(requests.RequestException, *_NONSENSE):
         found = _manifest(session, base, reference)
         if "manifests" in found:
             found = _manifest(session, base, _of_linux(found))

@@ -103,9 +103,7 @@ def _bring_up_or_other(
 ) -> None:
     """Raises as `rent_all`, and TemporaryError where it is this network that lets no ssh out."""
     try:
-        bring_up(
-            renting.provider, renting.project, record, boot_limit_s(offer, renting.deal.image_gb)
-        )
+        bring_up(renting.provider, renting.project, record, _limit_s(renting, offer))
     except NotUp as error:
         if not left:
             raise
@@ -122,7 +120,7 @@ def _try_others(renting: Renting, box: str, left: list[Offer]) -> None:
                 renting.provider,
                 renting.project,
                 record,
-                boot_limit_s(offer, renting.deal.image_gb),
+                _limit_s(renting, offer),
             )
             return
         except NotUp as error:
@@ -164,6 +162,10 @@ def _order_box(renting: Renting, box: str, left: list[Offer]) -> tuple[RentedBox
 
 def _not_rented(box: str, error: BoxcarError) -> str:
     return _("{box}: {why}. Nothing was rented for it", box=box, why=words_of(error))
+
+
+def _limit_s(renting: Renting, offer: Offer) -> float:
+    return boot_limit_s(offer, renting.deal.image_gb)
 
 
 def _write_intent(renting: Renting, box: str, offer: Offer) -> tuple[Order, RentedBox]:
