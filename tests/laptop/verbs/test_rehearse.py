@@ -53,6 +53,19 @@ def test_a_cell_is_run_twice_with_the_words_of_the_job(
     assert "repeat by --seed 4" in shown.err
 
 
+def test_a_cell_that_reads_the_jobs_data_is_rehearsed_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = Rehearsed(tmp_path / "project", data={"set": "sets/one"})
+    (told.root / "sets" / "one").mkdir(parents=True)
+    (told.root / "sets" / "one" / "a.txt").write_text("here")
+    train = told.root / "train.py"
+    reads = "open(__import__('os').environ['BOXCAR_DATA'] + '/set/a.txt').read()\n"
+    train.write_text(reads + train.read_text())
+    assert rehearse(told.project, cells=["b"], seed=4) == 0
+    assert "b: bit-equal" in capsys.readouterr().out
+
+
 def test_the_whole_report_is_one_document(
     rehearsed: Rehearsed, capsys: pytest.CaptureFixture[str]
 ) -> None:
