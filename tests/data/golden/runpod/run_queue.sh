@@ -47,6 +47,10 @@ if ! "$agent_python" -I -S -c "$is_new_enough" 2>/dev/null; then
   printf 'name a Python >= 3.10 for the agent in the profile %s\n' "$profile" >&2
   exit 127
 fi
+if [ -n "${BOXCAR_FOLLOWS:-}" ]; then
+  # Another pod of the queue, for cells that take several.
+  exec "$agent_python" -I -S "$release"/'onbox-1.pyz' follow --release "$release" --queue "$queue"
+fi
 exec "$agent_python" -I -S "$release"/'onbox-1.pyz' agent \
   --release "$release" --queue "$queue" --start-index "$start_index" \
   ${start_cell:+--start-cell "$start_cell"}
