@@ -97,7 +97,13 @@ def _data(value: object) -> object:
                     example=EXAMPLE_OF_URL,
                 )
             )
-    return {n: {"folder": one} if isinstance(one, str) else one for n, one in value.items()}
+    return value
 
 
-Data = Annotated[dict[str, DataOfJob], BeforeValidator(_data)]
+def _as_folder(value: object) -> object:
+    return {"folder": value} if isinstance(value, str) else value
+
+
+Data = Annotated[
+    dict[str, Annotated[DataOfJob, BeforeValidator(_as_folder)]], BeforeValidator(_data)
+]

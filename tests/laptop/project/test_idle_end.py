@@ -39,7 +39,7 @@ def profile(name: str, tmp_path: Path) -> Profile:
         ("featurize", IdleEnd(2700)),
         ("local", None),
         ("slurm", None),
-        ("kubernetes", IdleEnd(2700)),
+        ("kubernetes", None),
     ],
 )
 def test_each_platform(tmp_path, name, asked):
