@@ -71,7 +71,9 @@ def test_the_gauges_of_boxes_without_a_shared_tier_come_with_a_pull(
     lines = {"q1": ["configs/a.json one", "configs/b.json one"], "q2": ["configs/c.json one"]}
     run = rent(hosts, tmp_path / "project", lines, has_tier=False)
     run.write_config("b", exit_code=7)
+    run.hold("a", at=1)
     run.launch().ended(0)
+    run.let_go("a")
     run.wait_for_agents()
     run.boxcar("watch", "--every", "1s").ended(1)  # b failed
     run.boxcar("pull").ended(0)

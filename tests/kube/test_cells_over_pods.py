@@ -112,6 +112,7 @@ def told(kube: KubeCluster, project: OnKube) -> str:
     return f"{log(project)}\n{kube.kubectl('get', 'jobsets,jobs,pods,events', check=False)}"
 
 
+@pytest.mark.faults
 def test_two_pods_train_one_cell_from_audit_to_down(kube: KubeCluster, tmp_path: Path) -> None:
     project = over_two_pods(tmp_path, kube)
     assert "jobset.x-k8s.io/v1alpha2" in project.boxcar("audit").ended(0).out
