@@ -110,9 +110,12 @@ sys.exit(code)
 RANKS = """\
 import os, signal, subprocess, sys, time
 me = {name: os.environ[name] for name in os.environ if name != "RANK"}
+# A rank may be told before its launcher would hear of it: one that came meanwhile waits.
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 ranks = [
     subprocess.Popen([sys.executable, *sys.argv[1:]], env=me | {
-        "RANK": str(n), "LOCAL_RANK": str(n), "WORLD_SIZE": "2", "MASTER_PORT": "1"})
+        "RANK": str(n), "LOCAL_RANK": str(n), "WORLD_SIZE": "2", "MASTER_PORT": "1"},
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM]))
     for n in range(2)
 ]
 """
@@ -120,6 +123,7 @@ ranks = [
 HANDS_ON = f"""\
 {RANKS}
 signal.signal(signal.SIGTERM, lambda *_: [rank.terminate() for rank in ranks])
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 sys.exit(max(rank.wait() for rank in ranks))
 """
 # As deepspeed's launch: told to end, it ends one rank after the other, and leaves with 1.
@@ -135,6 +139,7 @@ def end(*_):
     sys.exit(1)
 
 signal.signal(signal.SIGTERM, end)
+signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
 sys.exit(max(rank.wait() for rank in ranks) % 256)
 """
 # As accelerate with one rank, which starts a process and waits for it.

@@ -133,7 +133,10 @@ def test_a_node_that_fails_ends_the_others_and_its_code_is_the_attempts(
     pods: Pods, failing: str
 ) -> None:
     pods.follower()
-    lead = pods.lead(f"{failing} && {{ echo it failed; exit 3; }}; {HOLDS}")
+    holds = pods.folder / "holds"  # its trap is set by then
+    waits = f"until [ -e {holds} ]; do sleep 0.05; done"
+    fails = f"{failing} && {{ {waits}; echo it failed; exit 3; }}"
+    lead = pods.lead(f"{fails}; {HOLDS.replace(WAITS, f'touch {holds}; {WAITS}')}")
     assert lead.wait() == 3
     said = pods.said(lead)
     assert "it failed" in said and said.count("told ") == 1
