@@ -46,7 +46,7 @@ class WebFile:
     token: str = field(default="", repr=False)
 
 
-def look(url: str, token: str = "", *, timeout_s: float = TIMEOUT_S) -> WebFile:
+def look_at_web_file(url: str, token: str = "", *, timeout_s: float = TIMEOUT_S) -> WebFile:
     """What the server says of the file.
 
     Its first bytes are asked for, since stores that sign URLs refuse HEAD. Raises HTTPError,

@@ -52,7 +52,9 @@ class DataFetch:
 
     def is_needed(self, place: Place) -> bool:
         """Whether the box or tier still lacks data that the release of `place` has from URLs."""
-        return any(fetched_data.find(place.data_store, one) is None for one in place.plan.data_urls)
+        return any(
+            fetched_data.find_data(place.data_store, one) is None for one in place.plan.data_urls
+        )
 
     def steps(self, place: Place) -> Steps[bool]:
         """Fetch it, one after the other. False where the agent is to end before all is there.
@@ -74,7 +76,7 @@ class DataFetch:
             if held is None:
                 return False
             try:
-                if fetched_data.find(place.data_store, one):  # by whom we have waited for
+                if fetched_data.find_data(place.data_store, one):  # by whom we have waited for
                     return True
                 return (yield from self._fetch(place, one, folder, held))
             finally:
@@ -116,7 +118,7 @@ class DataFetch:
             until = time.monotonic() + AGAIN_AFTER_S
             while time.monotonic() < until and not self._orders.is_to_end:
                 yield
-        found = fetched_data.find(place.data_store, one)
+        found = fetched_data.find_data(place.data_store, one)
         if found is None:
             if self._orders.is_to_end:
                 return False
@@ -227,7 +229,7 @@ def _of_urls(place: Place) -> dict[str, str]:
     """Raises StopQueue for what is not what the run's first box got."""
     found = {}
     for one in place.plan.data_urls:
-        fetched = fetched_data.find(place.data_store, one)
+        fetched = fetched_data.find_data(place.data_store, one)
         if fetched is None:
             text = _(
                 "DATA: {name} is gone from {box}. To fetch it again: launch",
@@ -244,7 +246,7 @@ def _refuse_another(place: Place, one: DataUrl, fetched: FetchedData) -> None:
     path = place.durable.fetched(fetched_data.key_of(one))
     atomic.make_folder_on_tier(path.parent, place.durable.root)
     atomic.create_once(path, codec.to_document(fetched))
-    first = fetched_data.read(path)
+    first = fetched_data.read_fetched_data(path)
     if first.sha256 != fetched.sha256:
         raise StopQueue(
             _(

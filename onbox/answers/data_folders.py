@@ -156,7 +156,7 @@ def _on_tier(store: DataPaths, run: RunOnBox) -> Iterator[tuple[str, str]]:
         for release_folder in tier.releases.glob("*/") if is_at_work else ():
             with contextlib.suppress(OSError, BoxcarError):
                 plan = release.read_plan(release_folder)
-                found = (fetched_data.find(store, one) for one in plan.data_urls)
+                found = (fetched_data.find_data(store, one) for one in plan.data_urls)
                 for digest in (*plan.data.values(), *(one.digest for one in found if one)):
                     yield folder.name, digest
 

@@ -27,20 +27,20 @@ from concurrent.futures import ThreadPoolExecutor
 sys.path.insert(0, sys.argv[1])
 from boxcar.shared import web_file
 
-def look(url):
+def size_of(url):
     try:
-        return {"size_bytes": web_file.look(url, timeout_s=20).size_bytes}
+        return {"size_bytes": web_file.look_at_web_file(url, timeout_s=20).size_bytes}
     except web_file.ERRORS as error:
         return {"problem": web_file.why(error)}
 
 with ThreadPoolExecutor(8) as pool:
-    print(json.dumps({"urls": list(pool.map(look, sys.argv[2:]))}))
+    print(json.dumps({"urls": list(pool.map(size_of, sys.argv[2:]))}))
 """
 
 
 def answer(question: data_asks.LookAtUrls, run: RunOnBox) -> data_asks.UrlsSeen:
     store = run.data_store(is_on_tier=question.on_tier)
-    here = {one.name for one in question.urls if fetched_data.find(store, one)}
+    here = {one.name for one in question.urls if fetched_data.find_data(store, one)}
     asked = [one for one in question.urls if one.name not in here and _may_be_asked(one)]
     told = dict(zip([one.name for one in asked], _look(question, asked), strict=True))
     seen = tuple(_seen(one, told.get(one.name, {}), here) for one in question.urls)

@@ -41,7 +41,7 @@ def run(scratch: ScratchPaths, node: int) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, one.hear)
     while not one.has_left:
-        one.look()
+        one.do_what_is_due()
         time.sleep(meeting.LOOK_EVERY_S)
     return 128 + signal.SIGTERM
 
@@ -110,7 +110,7 @@ class _Follower:
     def hear(self, number: int, frame: FrameType | None) -> None:
         self._is_told = True
 
-    def look(self) -> None:
+    def do_what_is_due(self) -> None:
         """Do what is due."""
         now = time.monotonic()
         with contextlib.suppress(BoxcarError, OSError):
@@ -169,4 +169,4 @@ class _Follower:
         self._word = NodeWord(last.process, order, state, last.beat + 1, rc)
         self._said_at = time.monotonic()
         with contextlib.suppress(OSError):
-            node_order.write(self._scratch.node_word(self._node), self._word)
+            node_order.write_for_pods(self._scratch.node_word(self._node), self._word)

@@ -54,7 +54,7 @@ class Follower:
         self._process = ""
         self._heard = Heard(-1, time.monotonic())
 
-    def look(self, now: float) -> None:
+    def hear_word(self, now: float) -> None:
         """What cannot be read for a moment counts as not said."""
         try:
             word = node_order.read_word(self._path)
@@ -200,7 +200,7 @@ class Lead:
         if now - self._said_at >= meeting.BEAT_EVERY_S:
             self._say(self._state)
         for one in self._followers:
-            one.look(now)
+            one.hear_word(now)
             one.print_log()
 
     def _say(self, state: str) -> None:
@@ -210,7 +210,7 @@ class Lead:
         nodes = self._spec.nodes
         order = NodeOrder(self._id, str(self._path), self._argv, nodes, state, self._beat)
         with contextlib.suppress(OSError):
-            node_order.write(self._scratch.node_order, order)
+            node_order.write_for_pods(self._scratch.node_order, order)
 
     def _hear(self, number: int, frame: FrameType | None) -> None:
         self._is_told = True

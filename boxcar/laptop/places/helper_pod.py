@@ -43,7 +43,7 @@ class HelperPod:
         self._is_ready = False
         self.problem: BoxcarError | None = None  # why it does not answer, since the last look
 
-    def look(self, pods: Sequence[Mapping[str, Any]]) -> None:
+    def note_state(self, pods: Sequence[Mapping[str, Any]]) -> None:
         """What is there now: a pod that ended meanwhile is made anew when it is next needed."""
         mine = [pod for pod in pods if pod["metadata"]["name"] == self.name]
         self._is_ready = any(self._serves(pod) for pod in mine)

@@ -415,7 +415,7 @@ class KubeSite(MirroredSite):
         self._problem, self._is_looked = None, True
         self._jobs = {one["metadata"]["name"]: one for one in found if one["kind"] == "Job"}
         self._pods = [one for one in found if one["kind"] == "Pod"]
-        self._helper.look(self._pods)
+        self._helper.note_state(self._pods)
         if not self._is_told or any(map(self.scheduled, self.plan.queues)):
             told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
             self._events, self._is_told = list(told), True
@@ -424,7 +424,7 @@ class KubeSite(MirroredSite):
             # It was made in the moment when the queue began, and would keep its pod waiting.
             with contextlib.suppress(BoxcarError):
                 self._helper.remove()
-            self._helper.look([])
+            self._helper.note_state([])
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)

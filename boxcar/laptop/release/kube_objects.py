@@ -163,24 +163,12 @@ def job(
     """
     name = job_name(owner, queue)
     ends = "" if version >= POLICY_SINCE else " ".join(map(str, NOT_AGAIN))
-    limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
-    for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
-        limits |= {resource: value} if value else {}
     main = {
         "name": "agent",
         "image": image,
         "command": ["/bin/bash", "-c", _AGENT, "boxcar", ends, release, queue, *begin],
-        "resources": {"limits": limits} if limits else {},
-        "volumeMounts": [
-            {"name": _TIER, "mountPath": tier},
-            {"name": _MEMORY, "mountPath": "/dev/shm"},
-            {
-                "name": _SECRETS,
-                "mountPath": credentials,
-                "subPath": posixpath.basename(credentials),
-                "readOnly": True,
-            },
-        ],
+        "resources": _resources(options),
+        "volumeMounts": _mounts(tier, credentials),
     }
     pod = {
         "restartPolicy": "Never",
@@ -210,6 +198,23 @@ def job(
         "metadata": {"name": name, "labels": mine},
         "spec": spec,
     }
+
+
+def _resources(options: KubeOptions) -> Object:
+    limits: Object = {options.gpu_resource: str(options.gpus)} if options.gpus else {}
+    for resource, value in (("cpu", options.cpu), ("memory", options.memory)):
+        limits |= {resource: value} if value else {}
+    return {"limits": limits} if limits else {}
+
+
+def _mounts(tier: str, credentials: str) -> list[Object]:
+    """Of the credentials one file alone: what else lies in that folder stays to be seen."""
+    file = {"mountPath": credentials, "subPath": posixpath.basename(credentials)}
+    return [
+        {"name": _TIER, "mountPath": tier},
+        {"name": _MEMORY, "mountPath": "/dev/shm"},
+        {"name": _SECRETS, **file, "readOnly": True},
+    ]
 
 
 def alone_with_claim(job: Object) -> Object:

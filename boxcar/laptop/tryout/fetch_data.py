@@ -44,13 +44,13 @@ def fetch_data(
     """
     urls = data_of_job.urls_of(project.job)
     store = DataPaths(Home(project.root).fetched)
-    lacking = [one for one in urls if fetched_data.find(store, one) is None]
+    lacking = [one for one in urls if fetched_data.find_data(store, one) is None]
     if lacking:
         with progress(_("data from its URL")) as bar:
             parts = [bar.part(0, one.name) for one in lacking]
             for one, part in zip(lacking, parts, strict=True):
                 _fetch(store, one, part, [python, str(training_zip)])
-    found = {one.name: fetched_data.find(store, one) for one in urls}
+    found = {one.name: fetched_data.find_data(store, one) for one in urls}
     return {name: store.files(one.digest) for name, one in found.items() if one}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from boxcar.laptop.common import show
 from boxcar.laptop.common.language import language_of
@@ -55,6 +56,7 @@ from boxcar.shared.errors import (
     some,
 )
 from boxcar.shared.files.plan import AUTO
+from boxcar.shared.files.release import Release
 from boxcar.shared.record import replace
 from boxcar.shared.sentence import _
 
@@ -91,29 +93,12 @@ def launch(
         reasons_to_give_up((), gone, because)
         chosen = _chosen(project, boxes, start_index)
         queues = [name for name in chosen if project.plan.queues[name] not in gone]
-        push.refuse_a_finished_run(project)
-        push.refuse_a_tier_out_of_sight(site)
-        profile_choice.remember_profile(
-            project.results, project.profile.name, profile_choice.LAUNCHED
-        )
+        unknown = _refuse_first(site, queues, is_smoked=is_smoked)
         told = targets(project.job, environ, BOX)
         secrets = from_environment.resolve_secrets(project.job, environ)
-        _refuse_full_disks(site, queues)
-        _refuse_no_python(site)
-        if project.profile.is_billed:
-            todos.refuse_costly(project.job_path)
-        unknown = passes.unknown(project)
-        if is_smoked:
-            _refuse_unsmoked(project)
-            _say_unknown(project, unknown)
-        push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
-        send_data.read_before(project)
-        with show.waiting(_("building the release")):
-            built = build(project, show.say)
-        for text in first_look(project.profile, project.root):
-            show.say(text)
         given = {"env": secrets, **credentials(told)}
         given |= {"language": project.job.language or language_of("", environ)}
+        built = _build_release(project)
         order = Order(built, start_index, is_smoked, unknown, given, sets_up_again=sets_up_again)
         with moves.take_turn(site.results, show.say):
             may_start = is_beside or (None if sys.stdin.isatty() and not as_json else False)
@@ -133,6 +118,35 @@ def launch(
         if not problems:
             _say_next(site)
         return 1 if problems else 0
+
+
+def _refuse_first(site: Site, queues: list[str], *, is_smoked: bool) -> passes.Unknown:
+    """All that can be refused before anything is built or sent; which cells no smoke test has
+    tried. Raises InputError, NoRoomError.
+    """
+    project = site.project
+    push.refuse_a_finished_run(project)
+    push.refuse_a_tier_out_of_sight(site)
+    profile_choice.remember_profile(project.results, project.profile.name, profile_choice.LAUNCHED)
+    _refuse_full_disks(site, queues)
+    _refuse_no_python(site)
+    if project.profile.is_billed:
+        todos.refuse_costly(project.job_path)
+    unknown = passes.unknown(project)
+    if is_smoked:
+        _refuse_unsmoked(project)
+        _say_unknown(project, unknown)
+    push.check_queues(site)  # as the tier was last seen; nothing is written for a refusal
+    return unknown
+
+
+def _build_release(project: Project) -> tuple[Release, Path]:
+    send_data.read_before(project)
+    with show.waiting(_("building the release")):
+        built = build(project, show.say)
+    for text in first_look(project.profile, project.root):
+        show.say(text)
+    return built
 
 
 def _say_who_hears_nothing(project: Project, told: Sequence[Target]) -> None:

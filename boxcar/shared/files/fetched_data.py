@@ -57,17 +57,17 @@ def file_name(one: DataUrl) -> str:
     return name if is_usable and len(name.encode()) <= _LONGEST_NAME else one.name
 
 
-def find(store: DataPaths, one: DataUrl) -> FetchedData | None:
+def find_data(store: DataPaths, one: DataUrl) -> FetchedData | None:
     """What it gave, where the folder that was made of it is still there."""
     path = store.of_url(key_of(one)) / RECORD
     try:
-        found = codec.from_document(FetchedData, path.read_bytes(), str(path))
+        found = read_fetched_data(path)
     except (OSError, DamagedError):
         return None
     return found if (store.folder(found.digest) / DATA_PROOF).exists() else None
 
 
-def read(path: Path) -> FetchedData:
+def read_fetched_data(path: Path) -> FetchedData:
     """Raises OSError, DamagedError."""
     return codec.from_document(FetchedData, path.read_bytes(), str(path))
 

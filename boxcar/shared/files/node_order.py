@@ -72,6 +72,6 @@ def read_word(path: Path) -> NodeWord | None:
         return None
 
 
-def write(path: Path, one: NodeOrder | NodeWord) -> None:
+def write_for_pods(path: Path, one: NodeOrder | NodeWord) -> None:
     """For the other pods now; what a power cut takes of it is said again. Raises OSError."""
     atomic.replace_by(path, codec.to_document(one), is_synced=False, mode=0o600)

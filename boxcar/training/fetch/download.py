@@ -195,7 +195,7 @@ class Download:
 
     def _see_that_it_is_unchanged(self) -> None:
         """Halves of two versions have the right size too."""
-        now = source.look(self.source.url, self.source.token)
+        now = source.look_at_source(self.source.url, self.source.token)
         if now is None or now.identity != self.source.identity:
             records.drop_part(self.target)
             raise TemporaryError(

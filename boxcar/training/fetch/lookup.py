@@ -139,7 +139,7 @@ def _look(to: Path, file: WantedFile, by_content: bool) -> Outcome:
     errors: list[Exception] = []
     for candidate in file.candidates:
         try:
-            found = source.look(candidate.url, candidate.token)
+            found = source.look_at_source(candidate.url, candidate.token)
         except (source.RefusedError, TemporaryError) as error:
             errors.append(error)
             reasons.append(f"  {error}")

@@ -62,7 +62,7 @@ class Source:
         return digest.of_json([identity_of_url(self.url), self.size_bytes, self.version])
 
 
-def look(url: str, token: str = "") -> Source | None:
+def look_at_source(url: str, token: str = "") -> Source | None:
     """The file at `url`, or None where its source says that there is none. `token`: for the web.
 
     Raises RefusedError, InputError for a URL that nothing here can read, TemporaryError.
@@ -86,7 +86,7 @@ def look(url: str, token: str = "") -> Source | None:
 
 def _look_on_web(url: str, token: str) -> Source | None:
     try:
-        file = web_file.look(url, token)
+        file = web_file.look_at_web_file(url, token)
     except web_file.PageError as error:
         raise RefusedError(f"{shown(url)}: {error}") from error
     except web_file.ERRORS as error:

@@ -64,7 +64,7 @@ def main() -> int:
 
 def bring(store: DataPaths, one: DataUrl, box: str) -> FetchedData:
     """The folder that is made of what the URL gives. Raises BoxcarError, OSError."""
-    if found := fetched_data.find(store, one):
+    if found := fetched_data.find_data(store, one):
         return found
     work = store.of_url(fetched_data.key_of(one))
     come, made = work / "come", work / "made"
@@ -101,13 +101,13 @@ def _fetch(come: Path, name: str, one: DataUrl) -> Receipt:
     candidate = Candidate(one.url, name, one.sha256, token)
     spec = Spec(come, (WantedFile("data", one.name, True, (candidate,)),))
 
-    def told(done: int, total: int, rate: float) -> None:
+    def keep_progress(done: int, total: int, rate: float) -> None:
         doing = CHECKS if total and done >= total else FETCHES
         now = Fetching(one.name, doing, min(done, total or done), total, rate)
         fetched_data.write_progress(come.parent, now)
 
-    told(0, 0, 0.0)
-    staging.fetch(spec, told=told)
+    keep_progress(0, 0, 0.0)
+    staging.fetch(spec, told=keep_progress)
     receipt = records.find_receipt(come / name, by_content=True)
     if receipt is None:
         raise DamagedError(f"{come / name}: changed after it came")

@@ -157,7 +157,7 @@ def test_a_later_box_that_gets_another_file_trains_on_nothing(make_run, web):
 def test_what_was_removed_is_fetched_again(make_run, web):
     run = make_run({"a": {}}, data_urls=wanted(web))
     assert run.finish() == 0
-    shutil.rmtree(store(run).folder(fetched_data.find(store(run), wanted(web)[0]).digest))
+    shutil.rmtree(store(run).folder(fetched_data.find_data(store(run), wanted(web)[0]).digest))
     run.append("configs/a.json count 3 name=b")
     assert run.finish() == 0
     assert len(run.events("data.fetched")) == 2

@@ -178,7 +178,7 @@ def test_ranks_whose_lead_was_killed_have_ended_before_the_next_attempt_begins(p
 def test_an_order_of_a_lead_that_is_gone_begins_nothing(pods: Pods) -> None:
     pods.scratch.nodes.mkdir(parents=True)
     order = NodeOrder("old", "/none", ("touch", str(pods.folder / "began")), 2, node_order.GO, 7)
-    node_order.write(pods.scratch.node_order, order)
+    node_order.write_for_pods(pods.scratch.node_order, order)
     pods.follower()
     until(lambda: (word := pods.word()) and word.beat >= 2)
     assert not (pods.folder / "began").exists()
@@ -190,7 +190,7 @@ def test_an_attempt_that_is_over_before_a_pod_has_begun_waits_for_nothing_there(
 
     def order(state: str) -> None:
         one = NodeOrder("a.1", "/none", ("true",), 2, state, 1)
-        node_order.write(pods.scratch.node_order, one)
+        node_order.write_for_pods(pods.scratch.node_order, one)
 
     order(node_order.GATHER)
     until(lambda: (word := pods.word()) and word.state == node_order.READY)

@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def begin(store: Path, sha256: str | None = None, **changes: Any) -> Download:
-    found = source.look(f"odd://{store}/a.h5")
+    found = source.look_at_source(f"odd://{store}/a.h5")
     assert found
     found = dataclasses.replace(found, **changes)
     return Download(found, store.parent / "a.h5", sha256, ProgressLine(0, 1), threading.Event())

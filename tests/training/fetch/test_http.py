@@ -141,17 +141,17 @@ def test_a_server_that_says_no_size_needs_a_digest(web: Web, tmp_path: Path) -> 
 
 
 def test_what_is_not_there_is_told_from_what_is_refused_or_broken(web: Web) -> None:
-    assert source.look(url(web, "404")) is None
+    assert source.look_at_source(url(web, "404")) is None
     with pytest.raises(source.RefusedError) as refused:
-        source.look(url(web, "403"))
+        source.look_at_source(url(web, "403"))
     with pytest.raises(TemporaryError) as broken:
-        source.look(url(web, "500"))
+        source.look_at_source(url(web, "500"))
     assert "hunter2" not in f"{refused.value} {broken.value}"
 
 
 def test_a_server_that_is_down_is_no_missing_file() -> None:
     with pytest.raises(TemporaryError, match="cannot be reached"):
-        source.look("http://127.0.0.1:9/x.bin")
+        source.look_at_source("http://127.0.0.1:9/x.bin")
 
 
 @pytest.mark.parametrize("kind", ["page", "login"])
@@ -167,7 +167,7 @@ def test_an_empty_file_is_one(web: Web, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "told"), [("here", "Bearer hf_x"), ("elsewhere", "")])
 def test_a_token_goes_to_the_host_of_the_url_only(web: Web, kind: str, told: str) -> None:
-    found = source.look(f"http://127.0.0.1:{web.server_port}/{kind}/x.bin", "hf_x")
+    found = source.look_at_source(f"http://127.0.0.1:{web.server_port}/{kind}/x.bin", "hf_x")
     assert found and found.size_bytes == len(CONTENT)
     assert source.read_range(found, 1, 9) == CONTENT[1:9]
     assert web.tokens == [told, told] and "hf_x" not in repr(found)

@@ -17,7 +17,7 @@ odd_sources.register()
 
 def test_a_file_is_found_with_its_size_and_its_ranges() -> None:
     fsspec.filesystem("memory").pipe("/src/found.bin", b"0123456789")
-    found = source.look("memory://src/found.bin")
+    found = source.look_at_source("memory://src/found.bin")
     assert found and found.size_bytes == 10 and found.has_ranges
     assert source.read_range(found, 3, 6) == b"345"
     assert b"".join(source.stream(found)) == b"0123456789"
@@ -26,20 +26,20 @@ def test_a_file_is_found_with_its_size_and_its_ranges() -> None:
 def test_another_content_of_the_same_size_is_told_apart(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"one")
-    before = source.look(f"file://{path}")
+    before = source.look_at_source(f"file://{path}")
     path.unlink()
     path.write_bytes(b"two")
-    after = source.look(f"file://{path}")
+    after = source.look_at_source(f"file://{path}")
     assert before and after and before.identity != after.identity
 
 
 @pytest.mark.parametrize("url", ["memory://nothing/here", "file:///no/such", "/no/such"])
 def test_what_is_not_there_is_none(url: str) -> None:
-    assert source.look(url) is None
+    assert source.look_at_source(url) is None
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    assert source.look(str(tmp_path)) is None
+    assert source.look_at_source(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,14 @@ def test_doubt_is_not_absence_and_no_secret_is_said(
 ) -> None:
     odd_sources.behave(tmp_path, look_error=error)
     with pytest.raises(kind) as raised:
-        source.look(f"odd://{tmp_path}/x.h5?sig=hunter2")
+        source.look_at_source(f"odd://{tmp_path}/x.h5?sig=hunter2")
     assert "hunter2" not in str(raised.value) and "x.h5" in str(raised.value)
 
 
 def test_a_short_read_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"0123456789")
     odd_sources.behave(tmp_path, short=1)
-    found = source.look(f"odd://{tmp_path}/x")
+    found = source.look_at_source(f"odd://{tmp_path}/x")
     assert found
     with pytest.raises(OSError, match="4 bytes came of 5 asked for at 0"):
         source.read_range(found, 0, 5)
@@ -75,14 +75,14 @@ def test_a_missing_package_is_named_with_the_line_to_type(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fsspec, "url_to_fs", lacks)
     with pytest.raises(InputError, match=r"s3:// needs a package .*: pip install s3fs$"):
-        source.look("s3://bucket/x")
+        source.look_at_source("s3://bucket/x")
     with pytest.raises(InputError, match=r"Install s3fs to access S3$"):
-        source.look("sss://bucket/x")
+        source.look_at_source("sss://bucket/x")
 
 
 def test_a_scheme_that_nothing_knows_is_the_askers_mistake() -> None:
     with pytest.raises(InputError, match="fsspec cannot read it"):
-        source.look("s4://bucket/x")
+        source.look_at_source("s4://bucket/x")
 
 
 MD5 = "9e107d9d372bb6826bd81d3542a419d6"
