@@ -61,14 +61,17 @@ def nothing_stays(kube: KubeCluster) -> Iterator[None]:
     kube.kubectl("delete", "jobsets,job,pod,secret", *words)
 
 
-def over_two_pods(folder: Path, kube: KubeCluster, **config: object) -> OnKube:
+def over_two_pods(
+    folder: Path, kube: KubeCluster, *, gpus: int = 1, nodes: int = 2, **config: object
+) -> OnKube:
     project = on_kube(
         folder,
         kube,
         {"a": ["configs/x.json t"]},
+        gpus=gpus,
         more="storage: {data: boxes}\n",
         launcher="torchrun",
-        cells={"x": {"nodes": 2}},
+        cells={"x": {"nodes": nodes, "nproc_per_node": 1}},
     )
     (project.root / "train.py").write_text(TRAIN)
     project.write_config("x", **config)
@@ -176,6 +179,21 @@ def test_a_stop_lets_the_ranks_of_both_pods_save(kube: KubeCluster, tmp_path: Pa
     assert "cell.preempted" in project.types("a", "x"), project.types("a", "x")
     project.boxcar("launch", "--no-smoke").ended(0)
     until(lambda: is_verified(project), lambda: told(kube, project))
+
+
+@pytest.mark.faults
+def test_a_pod_that_no_node_has_room_for_is_named_while_the_cell_waits(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    # Each node of the cluster has four GPUs, and there are two.
+    project = over_two_pods(tmp_path, kube, gpus=4, nodes=3)
+    project.boxcar("launch", "--no-smoke")
+    until(lambda: pods(kube, "agent"), lambda: told(kube, project))
+    said = f"{project.job('a')}-node-0-"
+    until(lambda: said in project.boxcar("status").err, lambda: project.boxcar("status"))
+    [line] = [line for line in project.boxcar("status").err.splitlines() if said in line]
+    assert "has not begun (Unschedulable: " in line, line
+    project.boxcar("stop").ended(0)
 
 
 def test_a_cluster_without_jobset_is_refused_with_what_to_install(

@@ -1,9 +1,11 @@
 """What a Kubernetes cluster answers before anything is created: whether it would take a Job and its
-pod, and what claim, quotas, nodes and queue it has. Nothing is changed by the questions.
+pod, and what claim, quotas, nodes and queue it has; and afterwards why no pod has begun. Nothing is
+changed by the questions.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -132,12 +134,8 @@ def _claim(kubectl: Kubectl, name: str) -> tuple[Object | None, tuple[str, str]]
 def _said_of(kubectl: Kubectl, claim: Object | None) -> tuple[str, str]:
     if claim is None or claim.get("status", {}).get("phase") != _NOT_BOUND:
         return "", ""
-    about = f"involvedObject.uid={claim['metadata']['uid']}"
-    try:
-        said = kubectl.run("get", "events", "--field-selector", about, "-o", "json")
-    except BoxcarError:
-        return "", ""
-    found = sorted(json.loads(said)["items"], key=lambda one: one.get("lastTimestamp") or "")
+    found = _events(kubectl, f"involvedObject.uid={claim['metadata']['uid']}")
+    found.sort(key=lambda one: one.get("lastTimestamp") or "")
     return (found[-1]["reason"], found[-1]["message"]) if found else ("", "")
 
 
@@ -170,12 +168,36 @@ def _queue(kubectl: Kubectl, name: str | None) -> tuple[Object | None, str]:
         return None, message_of(error).text
 
 
-def why_queued(kubectl: Kubectl, job: Object) -> str:
-    """Why Kueue does not let a Job begin, in its own words; "" where it does not say so."""
+def why_not_begun(kubectl: Kubectl, job: Object, pods: Sequence[Object]) -> str:
+    """Why no pod was made for a Job: only an event says so, or Kueue's own object. "" where neither
+    does.
+    """
+    if kube_pods.is_suspended(job):
+        return _why_queued(kubectl, job)
+    about = f"involvedObject.uid={job['metadata']['uid']},reason=FailedCreate"
+    return kube_pods.why_refused(_events(kubectl, about), pods)
+
+
+def told_of_ends(kubectl: Kubectl) -> list[dict[str, Any]]:
+    """The events of pods that were ended and of which nothing else is left."""
+    about = "involvedObject.kind=Pod,reason="
+    reasons = kube_pods.TOLD_BY_EVENTS
+    return [one for reason in reasons for one in _events(kubectl, about + reason)]
+
+
+def _events(kubectl: Kubectl, about: str) -> list[dict[str, Any]]:
+    """Of the last hour. Who may not read them is told less."""
+    with contextlib.suppress(BoxcarError):
+        said = kubectl.run("get", "events", "--field-selector", about, "-o", "json")
+        return list(json.loads(said)["items"])
+    return []
+
+
+def _why_queued(kubectl: Kubectl, job: Object) -> str:
+    """Why Kueue does not let it begin, in its own words."""
     if KUEUE_QUEUE not in job["metadata"].get("labels", {}):
         return ""
-    try:
+    found: Sequence[Object] = ()
+    with contextlib.suppress(BoxcarError):
         found = kubectl.items(_WORKLOADS, {_OF_JOB: job["metadata"]["uid"]})
-    except BoxcarError:
-        return ""
     return next(filter(None, map(kube_pods.why_queued, found)), "")

@@ -149,8 +149,19 @@ class KubeSite(MirroredSite):
             return None
         pods = self._pods_of(queue)
         is_over = kube_pods.is_finished(job) or not all(map(kube_pods.has_ended, pods))
-        refused = "" if is_over else self._refusal(job, pods)
+        refused = "" if is_over else kube_facts.why_not_begun(self.kubectl, job, pods)
         return kube_pods.scheduled(job, pods, refused)
+
+    def waiting_beside(self, queue: str) -> tuple[str, ...]:
+        """While its agent runs: `scheduled` says it of both where none does."""
+        job = self._jobs.get(kube_objects.job_beside(self._owner, queue))
+        if job is None or kube_pods.is_finished(job) or not self.is_agent_alive(queue):
+            return ()
+        pods = [pod for pod in self._all_pods_of(queue) if not kube_jobset.is_agents(pod)]
+        is_short = sum(not kube_pods.has_ended(pod) for pod in pods) < job["spec"]["parallelism"]
+        refused = kube_facts.why_not_begun(self.kubectl, job, pods) if is_short else ""
+        waiting = kube_pods.not_begun(job, pods, refused)
+        return tuple(_("{pod} has not begun ({reason})", **one) for one in waiting)
 
     def agent_log(self, box: str, queue: str, lines: int) -> str:
         """Of its newest pod: what a container prints lies with the cluster."""
@@ -194,21 +205,6 @@ class KubeSite(MirroredSite):
         if (job := self._job_of(queue)) is None:
             return ()
         return kube_pods.ends(job["metadata"]["name"], [job, *self._pods_of(queue)], self._events)
-
-    def _refusal(self, job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]]) -> str:
-        """Why no pod was made for it: only an event says so, or Kueue's own object."""
-        if kube_pods.is_suspended(job):
-            return kube_facts.why_queued(self.kubectl, job)
-        found = self._told("FailedCreate", f"involvedObject.uid={job['metadata']['uid']}")
-        return kube_pods.why_refused(found, pods)
-
-    def _told(self, reason: str, about: str = "involvedObject.kind=Pod") -> list[dict[str, Any]]:
-        """Events of the last hour. Who may not read them is told less."""
-        chosen = f"{about},reason={reason}"
-        with contextlib.suppress(BoxcarError):
-            said = self.kubectl.run("get", "events", "--field-selector", chosen, "-o", "json")
-            return list(json.loads(said)["items"])
-        return []
 
     # --- how a run is launched
 
@@ -417,8 +413,7 @@ class KubeSite(MirroredSite):
         self._pods = [one for one in found if one["kind"] == "Pod"]
         self._helper.note_state(self._pods)
         if not self._is_told or any(map(self.scheduled, self.plan.queues)):
-            told = (one for reason in kube_pods.TOLD_BY_EVENTS for one in self._told(reason))
-            self._events, self._is_told = list(told), True
+            self._events, self._is_told = kube_facts.told_of_ends(self.kubectl), True
         there = {pod["metadata"]["name"] for pod in self._pods}
         if self._helper.name in there and kube_claim.is_taken(self._jobs.values()):
             # It was made in the moment when the queue began, and would keep its pod waiting.
@@ -427,12 +422,15 @@ class KubeSite(MirroredSite):
             self._helper.note_state([])
 
     def _pods_of(self, queue: str) -> list[dict[str, Any]]:
+        """With its agent."""
+        return [pod for pod in self._all_pods_of(queue) if kube_jobset.is_agents(pod)]
+
+    def _all_pods_of(self, queue: str) -> list[dict[str, Any]]:
         wanted = kube_objects.plain_name(queue)
         return [
             pod
             for pod in self._pods
             if pod["metadata"].get("labels", {}).get(kube_objects.QUEUE) == wanted
-            and kube_jobset.is_agents(pod)
         ]
 
     def _job_of(self, queue: str) -> dict[str, Any] | None:

@@ -106,6 +106,11 @@ def agent_jobs(owner: Owner, queue: str) -> tuple[str, str]:
     return job_name(owner, queue), f"{set_name(owner, queue)}-{OF_SET[0]}-0"
 
 
+def job_beside(owner: Owner, queue: str) -> str:
+    """The Job of a JobSet that has the pods beside the agent's."""
+    return f"{set_name(owner, queue)}-{OF_SET[1]}-0"
+
+
 def _shortened(name: str, longest: int) -> str:
     if len(name) <= longest:
         return name

@@ -97,6 +97,17 @@ def scheduled(job: Object, pods: Sequence[Object], refused: str = "") -> Schedul
     return Scheduled(name, next(iter(reasons), "Pending"))
 
 
+def not_begun(job: Object, pods: Sequence[Object], refused: str = "") -> list[dict[str, str]]:
+    """Which pods of a Job will not begin by themselves (`pod`), and why (`reason`). Where the
+    cluster has made no pod of it for the reason `refused`, the Job is named instead.
+    """
+    left = [pod for pod in pods if not has_ended(pod)]
+    stuck = [(pod, why_stuck(pod)) for pod in left]
+    if refused:
+        stuck.append((job, f"FailedCreate: {refused}"))
+    return [{"pod": one["metadata"]["name"], "reason": reason} for one, reason in stuck if reason]
+
+
 def why_refused(events: Sequence[Object], pods: Sequence[Object]) -> str:
     """What the last event says of a pod that was not made; "" where one was made since then."""
     last = max(events, key=_said_at, default=None)

@@ -119,7 +119,7 @@ def _look_at_queue(run: OpenRun, name: str, now: str) -> QueueView:
         undelivered=_ask(problems, lambda: _undelivered(run, name, events, is_over), ()),
         scheduled=run.scheduled(name),
         ends=run.ends(name),
-        problems=tuple(dict.fromkeys(problems)),
+        problems=tuple(dict.fromkeys([*problems, *run.waiting_beside(name)])),
     )
     return replace(queue, condition=condition_of(queue, now))
 

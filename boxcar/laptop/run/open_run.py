@@ -127,6 +127,12 @@ class OpenRun(ABC):
         """That a scheduler is to start the queue's agent, where there is one and it has not yet."""
         return None
 
+    def waiting_beside(self, queue: str) -> tuple[str, ...]:
+        """Where its cells run on several machines that a scheduler gives: which has not begun, and
+        why; one sentence each.
+        """
+        return ()
+
     @abstractmethod
     def is_attempt_alive(self, box: str, cell: str) -> bool | None:
         """Whether an attempt at the cell runs on the box; None where nobody can tell."""

@@ -139,3 +139,19 @@ def test_a_queue_whose_pods_have_all_ended_waits_for_what_the_cluster_refuses() 
     ended = [made("2026-01-01T00:00:07Z", "Failed")]
     waits = kube_pods.scheduled(waiting, ended, "exceeded quota: few")
     assert waits is not None and "ask for less, or raise the quota" in str(waits.sentence)
+
+
+def test_of_several_pods_those_are_named_that_do_not_begin_by_themselves() -> None:
+    wait = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no"}
+    stuck = pod(phase="Pending", containerStatuses=[], conditions=[wait])
+    begins = pod(
+        phase="Pending",
+        containerStatuses=[{"state": {"waiting": {"reason": "ContainerCreating"}}}],
+    )
+    set_of = {"kind": "Job", "metadata": {"name": "j"}}
+    assert kube_pods.not_begun(set_of, [stuck, begins, pod()]) == [
+        {"pod": "j-x1", "reason": "Unschedulable: no"}
+    ]
+    assert kube_pods.not_begun(set_of, [pod()], "exceeded quota") == [
+        {"pod": "j", "reason": "FailedCreate: exceeded quota"}
+    ]
