@@ -1,9 +1,10 @@
 """A stream of kubectl's may be cut, and kubectl then ends with 0: the link counts as cut, and the
-same is tried again. And what two laptops do at once.
+same is tried again, and a copy goes on. And what two laptops do at once.
 """
 
 from __future__ import annotations
 
+import random
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,15 +14,22 @@ import pytest
 from kube_cluster import KubeCluster
 from on_kube import OnKube, on_kube
 from proof import assert_pulled
+from tiny_project import ARTIFACTS
 from waiting import until
 
+# What the cell was given is what it leaves.
+COPY = """
+import shutil
+shutil.copy(Path(os.environ["BOXCAR_DATA"], "set", "all.bin"), out / "weights.bin")
+"""
+GOES_ON = "the connection was lost; the copy continues"
 ONE = {"a": ["configs/one.json t"]}
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays(kube: KubeCluster) -> Iterator[None]:
     yield
-    kube.make("cut-exec", bytes=0, of="nothing of any command")
+    kube.make("no-faults")
     kube.kubectl("delete", "job,pod,secret", "-l", "boxcar-run=tiny", "--grace-period=0", "--force")
 
 
@@ -42,6 +50,29 @@ def test_a_look_that_is_cut_is_put_again(kube: KubeCluster, tmp_path: Path) -> N
     said = project.boxcar("status").ended(0)
     assert "verified" in said.out and "does not answer" not in said.err, said
     project.boxcar("pull").ended(0)
+    assert_pulled(project, ["one"])
+
+
+def test_files_whose_way_is_cut_in_the_middle_arrive_whole(
+    kube: KubeCluster, tmp_path: Path
+) -> None:
+    artifacts = [*ARTIFACTS, "weights.bin"]
+    project = on_kube(tmp_path, kube, ONE, artifacts=artifacts, data={"set": "pictures"})
+    pictures, size_bytes = project.root / "pictures" / "all.bin", 6_000_000
+    pictures.parent.mkdir()
+    pictures.write_bytes(random.Random(1).randbytes(size_bytes))
+    train = project.root / "train.py"
+    train.write_text(train.read_text() + COPY)
+    half = size_bytes // 2
+    kube.make("cut-exec", bytes=half, of="/.data/", is_of_stdin=True)
+    sent = project.boxcar("launch", "--no-smoke").ended(0)
+    assert GOES_ON in sent.err, sent
+    wait_for_end(project, "one")
+    kube.make("cut-exec", bytes=half, of="/tiny/cells/")
+    pulled = project.boxcar("pull").ended(0)
+    assert GOES_ON in pulled.err, pulled
+    weights = project.results / "cells" / "one" / "weights.bin"
+    assert weights.read_bytes() == pictures.read_bytes()
     assert_pulled(project, ["one"])
 
 

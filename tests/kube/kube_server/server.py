@@ -29,7 +29,7 @@ from .kubelet import Kubelets, set_condition
 from .pod_parts import Folders
 from .scheduler import DEFAULT_CLASS, Scheduler
 from .store import Object, Store
-from .streams import Streams
+from .streams import Cut, Streams
 
 _RECONCILE_EVERY_S = 0.1
 
@@ -113,7 +113,7 @@ class Server:
             "no-faults": self._no_faults,
             "pods-may-read": lambda asked: setattr(self.account, "may_read_pods", True),
             "end-watches": self._end_watches,
-            "cut-exec": self._cut_exec,
+            "cut-exec": lambda asked: setattr(self.streams, "cut", Cut(**asked)),
             "deny": lambda asked: self.api.denied.append(asked["words"]),
             "image": lambda asked: self.kubelets.images.update({asked["name"]: asked["is"]}),
             "out-of-memory": self._out_of_memory,
@@ -132,13 +132,11 @@ class Server:
             return web.json_response({"error": f"not there: {error}"}, status=400)
         return web.json_response({})
 
-    def _cut_exec(self, asked: Object) -> None:
-        self.streams.cut_exec_after, self.streams.cut_exec_of = asked["bytes"], asked.get("of", "")
-
     def _no_faults(self, asked: Object) -> None:
         self.api.faults.clear()
         self.api.denied.clear()
         self.account.may_read_pods = False
+        self.streams.cut = None
 
     def _end_watches(self, asked: Object) -> None:
         self.api.watches_end.set()

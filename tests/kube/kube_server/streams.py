@@ -20,12 +20,22 @@ STDIN, STDOUT, STDERR, ERROR, _RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 _LOOK_EVERY_S = 0.05
 
 
+@dataclass(frozen=True)
+class Cut:
+    """One exec whose command has the words `of` ends as if all were well, after so many bytes of
+    what it says, or of what it is sent.
+    """
+
+    bytes: int
+    of: str = ""
+    is_of_stdin: bool = False
+
+
 @dataclass
 class Streams:
     store: Store
     kubelets: Kubelets
-    cut_exec_after: int | None = None  # bytes of stdout; the exec then ends as if all were well
-    cut_exec_of: str = ""  # only one whose command has these words
+    cut: Cut | None = None
 
     def _running(self, asked: Asked) -> tuple[Running, str]:
         """The pod as its node knows it, and which container is meant."""
@@ -98,36 +108,40 @@ class Streams:
             start_new_session=True,
             cwd="/",
         )
-        feed = asyncio.ensure_future(_feed(channel, process))
-        code = await self._talk(channel, process, self._cut(asked))
+        code = await _talk(channel, process, self._cut(asked))
         with contextlib.suppress(ConnectionError):
             await channel.send_bytes(bytes([ERROR]) + json.dumps(_status(code)).encode())
             await channel.close()
-        feed.cancel()
         return channel
 
-    def _cut(self, asked: Asked) -> int | None:
-        """After how many bytes it is cut, once."""
-        if self.cut_exec_of not in " ".join(asked.request.query.getall("command")):
+    def _cut(self, asked: Asked) -> Cut | None:
+        """Once."""
+        if self.cut is None or self.cut.of not in " ".join(asked.request.query.getall("command")):
             return None
-        cut, self.cut_exec_after = self.cut_exec_after, None
+        cut, self.cut = self.cut, None
         return cut
 
-    async def _talk(
-        self, channel: web.WebSocketResponse, process: asyncio.subprocess.Process, cut: int | None
-    ) -> int:
-        """Send what it says until it ends; its exit code."""
-        assert process.stdout is not None and process.stderr is not None
-        out = asyncio.ensure_future(_send(channel, STDOUT, process.stdout, cut))
-        err = asyncio.ensure_future(_send(channel, STDERR, process.stderr, None))
+
+async def _talk(
+    channel: web.WebSocketResponse, process: asyncio.subprocess.Process, cut: Cut | None
+) -> int:
+    """Hand on what both sides say until it ends; its exit code."""
+    assert process.stdout is not None and process.stderr is not None
+    taken, said = (cut.bytes if cut and cut.is_of_stdin == way else None for way in (True, False))
+    feed = asyncio.ensure_future(_feed(channel, process, taken))
+    out = asyncio.ensure_future(_send(channel, STDOUT, process.stdout, said))
+    err = asyncio.ensure_future(_send(channel, STDERR, process.stderr, None))
+    try:
         if cut is not None:
-            await out
+            await (feed if cut.is_of_stdin else out)
             process.kill()
-            err.cancel()
             return 0
         await asyncio.gather(out, err)
         code = await process.wait()
         return 128 - code if code < 0 else code
+    finally:
+        for one in (feed, out, err):
+            one.cancel()
 
 
 async def _send(
@@ -143,15 +157,21 @@ async def _send(
             return
 
 
-async def _feed(channel: web.WebSocketResponse, process: asyncio.subprocess.Process) -> None:
+async def _feed(
+    channel: web.WebSocketResponse, process: asyncio.subprocess.Process, cut: int | None
+) -> None:
     """What the person's side sends goes to its stdin, until that side closes it."""
+    left = cut
     with contextlib.suppress(ConnectionError):
         async for message in channel:
             if message.type != WSMsgType.BINARY or process.stdin is None:
                 continue
             if message.data[0] == STDIN:
-                process.stdin.write(message.data[1:])
+                process.stdin.write(message.data[1:][:left])
                 await process.stdin.drain()
+                left = left and max(0, left - len(message.data) + 1)
+                if left == 0:
+                    return
             elif message.data[0] == CLOSE and message.data[1] == STDIN:
                 process.stdin.close()
     if process.stdin is not None:
