@@ -35,9 +35,9 @@ from onbox.agent.runner import Steps
 from onbox.machine.place import Place
 from onbox.queue.reporter import Reporter
 
-# A source that does not answer is asked again after so long, for so long since its last byte. One
-# that never gave a byte is probably written wrong, and the box is paid for.
-AGAIN_AFTER_S = 30.0
+# A source that does not answer is asked again soon, then less and less often, for so long since
+# its last byte. One that never gave a byte is probably written wrong, and the box is paid for.
+_SOON_S, _RARELY_S = 1.0, 30.0
 PATIENCE_S, PATIENCE_AT_FIRST_S = 30 * 60.0, 2 * 60.0
 _PROGRAM = "boxcar.training.fetch.to_store"
 _LOOK_EVERY_S = 1.0
@@ -96,13 +96,13 @@ class DataFetch:
     def _fetch(self, place: Place, one: DataUrl, folder: Path, held: int) -> Steps[bool]:
         began = last_byte = time.monotonic()
         self._reporter.say("data.fetching", name=one.name, url=fetched_data.url_of(one))
-        most = 0
+        most, again_after_s = 0, _SOON_S
         while not self._orders.is_to_end:
             child = self._start(place, one, folder, held)
             while child.poll() is None and not self._orders.is_to_end:
                 done = self._show(folder, one)
                 if done > most:
-                    most, last_byte = done, time.monotonic()
+                    most, last_byte, again_after_s = done, time.monotonic(), _SOON_S
                 yield
             if child.poll() is None:
                 yield from set_up.end(child)  # what has come is kept
@@ -115,7 +115,8 @@ class DataFetch:
             if not may_do_better or is_over:
                 raise StopQueue(_said(place, one, _problem(folder, child.returncode)))
             self._reporter.warn("data_waits", _waits(one, _problem(folder, child.returncode)))
-            until = time.monotonic() + AGAIN_AFTER_S
+            until = time.monotonic() + again_after_s
+            again_after_s = min(2 * again_after_s, _RARELY_S)
             while time.monotonic() < until and not self._orders.is_to_end:
                 yield
         found = fetched_data.find_data(place.data_store, one)

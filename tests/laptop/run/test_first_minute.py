@@ -30,6 +30,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FarRun:
     made = make_far_run(tmp_path, monkeypatch)
     made.site.tick_s = 0.01
     monkeypatch.setattr(module, "PROBE_S", 5.0)
+    monkeypatch.setattr(module, "MOST_BETWEEN_LOOKS_S", 0.05)
     return made
 
 

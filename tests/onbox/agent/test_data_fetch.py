@@ -22,7 +22,6 @@ from boxcar.shared.files.heartbeat import read_heartbeat
 from boxcar.shared.files.plan import DataUrl
 from boxcar.shared.paths import DataPaths
 from boxcar.shared.process import exit_codes
-from onbox.agent import job_data
 
 CONTENT = os.urandom(300_000)
 
@@ -163,8 +162,7 @@ def test_what_was_removed_is_fetched_again(make_run, web):
     assert len(run.events("data.fetched")) == 2
 
 
-def test_a_busy_server_is_asked_again(make_run, web, monkeypatch):
-    monkeypatch.setattr(job_data, "AGAIN_AFTER_S", 0.1)
+def test_a_busy_server_is_asked_again(make_run, web):
     web.busy = 1
     run = make_run({"a": {}}, data_urls=wanted(web, "busy/burgers.h5"))
     assert run.finish() == 0
@@ -185,8 +183,7 @@ def test_an_archive_is_unpacked_where_the_person_says_so(make_run, web):
     assert not (linked(run) / "set.tar.gz").exists()
 
 
-def test_a_child_that_is_killed_in_the_middle_is_started_again(make_run, web, monkeypatch):
-    monkeypatch.setattr(job_data, "AGAIN_AFTER_S", 0.1)
+def test_a_child_that_is_killed_in_the_middle_is_started_again(make_run, web):
     run = make_run({"a": {}}, data_urls=wanted(web, "slow/burgers.h5"))
     agent = run.start()
     until(lambda: web.sent_bytes > 1 << 16, "the fetching has begun")
