@@ -33,6 +33,7 @@ class Storm:
     project: TinyProject
     queues: Mapping[str, Sequence[str]]  # the cells of each
     seed: int
+    held: Sequence[str] = ()  # cells that end once everything was hit, however slow the hits come
     dice: random.Random = field(init=False)
     hits: Counter[str] = field(default_factory=Counter)
     _round: list[str] = field(default_factory=list)  # the kinds that have their turn yet
@@ -53,6 +54,9 @@ class Storm:
             if self._is_over():
                 break
             is_to_hit = sum(self.hits.values()) < last
+            if not is_to_hit:
+                for cell in self.held:
+                    self.project.let_go(cell)
             if launch is not None and launch.poll() is not None:
                 launch.communicate()
                 launch = None
@@ -155,9 +159,9 @@ def stormy_pool(make: MakeProject, seed: int, cells: int, **job: Any) -> PoolSto
     lines = [f"configs/{name}.json one {STEPS}" for name in names]
     made = make({"q": lines})
     made.write_job(queues={"queues/q.txt": boxes}, **job)
-    storm = PoolStorm(replace(made, is_quick=False), {f"q@{box}": names for box in boxes}, seed)
-    for name in names:
-        storm.project.write_config(name, seconds=STEP_S)
+    queues = {f"q@{box}": names for box in boxes}
+    storm = PoolStorm(replace(made, is_quick=False), queues, seed, names[-len(boxes) :])
+    _write_configs(storm)
     return storm
 
 
@@ -170,10 +174,18 @@ def stormy(make: MakeProject, seed: int, queues: int = 2, cells: int = 4) -> Sto
         queue: [f"configs/{name}.json one {STEPS}" for name in names[queue]] for queue in names
     }
     # What is hit is found by its command line.
-    storm = Storm(replace(make(lines), is_quick=False), names, seed)
-    for name in storm.cells:
-        storm.project.write_config(name, seconds=STEP_S)
+    held = [cells[-1] for cells in names.values()]
+    storm = Storm(replace(make(lines), is_quick=False), names, seed, held)
+    _write_configs(storm)
     return storm
+
+
+def _write_configs(storm: Storm) -> None:
+    for name in storm.cells:
+        if name in storm.held:
+            storm.project.hold(name, STEPS // 2, seconds=STEP_S)
+        else:
+            storm.project.write_config(name, seconds=STEP_S)
 
 
 def assert_went_on(storm: Storm) -> None:
