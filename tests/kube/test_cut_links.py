@@ -40,20 +40,7 @@ def wait_for_end(project: OnKube, *cells: str) -> None:
     until(lambda: project.types("a")[-1:] == ["agent.stopped"])
 
 
-def test_a_look_that_is_cut_is_put_again(kube: KubeCluster, tmp_path: Path) -> None:
-    project = on_kube(tmp_path, kube, ONE)
-    project.boxcar("launch", "--no-smoke").ended(0)
-    wait_for_end(project, "one")
-    # Else the look may meet two faults: the pod's own end, and then the cut.
-    until(lambda: kube.get("job", project.job("a"))["status"].get("succeeded"))
-    kube.make("cut-exec", bytes=7)
-    said = project.boxcar("status").ended(0)
-    assert "verified" in said.out and "does not answer" not in said.err, said
-    project.boxcar("pull").ended(0)
-    assert_pulled(project, ["one"])
-
-
-def test_files_whose_way_is_cut_in_the_middle_arrive_whole(
+def test_a_copy_that_is_cut_goes_on_and_a_look_is_put_again(
     kube: KubeCluster, tmp_path: Path
 ) -> None:
     artifacts = [*ARTIFACTS, "weights.bin"]
@@ -68,6 +55,11 @@ def test_files_whose_way_is_cut_in_the_middle_arrive_whole(
     sent = project.boxcar("launch", "--no-smoke").ended(0)
     assert GOES_ON in sent.err, sent
     wait_for_end(project, "one")
+    # Else the look may meet two faults: the pod's own end, and then the cut.
+    until(lambda: kube.get("job", project.job("a"))["status"].get("succeeded"))
+    kube.make("cut-exec", bytes=7)
+    said = project.boxcar("status").ended(0)
+    assert "verified" in said.out and "does not answer" not in said.err, said
     kube.make("cut-exec", bytes=half, of="/tiny/cells/")
     pulled = project.boxcar("pull").ended(0)
     assert GOES_ON in pulled.err, pulled

@@ -61,6 +61,7 @@ def test_a_run_from_audit_to_down_leaves_only_the_claim_and_what_is_somebody_els
     assert (project.tier / "cells" / "one" / "manifest.json").exists()
 
 
+@pytest.mark.faults
 def test_two_runs_of_one_name_in_a_namespace_do_not_meet(kube: KubeCluster, tmp_path: Path) -> None:
     for name in ("mine", "theirs"):
         (tmp_path / name).mkdir()
