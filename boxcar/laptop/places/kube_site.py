@@ -11,7 +11,6 @@ The claim stays, and so does the namespace. Not covered: what the node pool cost
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -22,12 +21,12 @@ from boxcar.laptop.hosts import ask_over_ssh
 from boxcar.laptop.hosts.ask_over_ssh import Hand
 from boxcar.laptop.hosts.identify import NoPython
 from boxcar.laptop.hosts.kubectl import Kubectl
-from boxcar.laptop.hosts.kubectl_errors import AlreadyThere
 from boxcar.laptop.hosts.pod_link import PodLink
 from boxcar.laptop.hosts.scheduled import JobEnd, Scheduled
 from boxcar.laptop.hosts.ssh_errors import LinkCut, Unreachable
 from boxcar.laptop.places import kube_claim, kube_ends, kube_facts, kube_jobsets, kube_rules
 from boxcar.laptop.places.helper_pod import HelperPod
+from boxcar.laptop.places.kube_starts import KubeStarts
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
@@ -47,10 +46,6 @@ from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
 
-# How a queue was started that is in the cluster's hands now.
-CREATED = "kubectl"
-# A controller sees the end of a pod within a second or two.
-FINISHED_WITHIN_S = 60.0
 _LOOK_EVERY_S = 1.0
 
 
@@ -67,6 +62,7 @@ class KubeSite(MirroredSite):
         folder = self.plan.durable_dir
         self._owner = kube_objects.Owner(self.plan.run, self.options.claim or "", folder)
         self.kubectl = Kubectl(self.options.context, self.options.namespace)
+        self._starts = KubeStarts(self.kubectl, self._owner, project, self._read_on_helper)
         self._jobs: dict[str, Any] = {}  # by name
         self._pods: list[dict[str, Any]] = []
         self._events: list[dict[str, Any]] = []  # of pods that the cluster has ended
@@ -223,7 +219,7 @@ class KubeSite(MirroredSite):
         if self._problem:
             raise self._problem
         begun = {name for name, job in self._jobs.items() if kube_pods.is_at_work(job)}
-        made = {queue: self._job(queue, "0" * 64, (), version) for queue in self.plan.queues}
+        made = {queue: self._starts.job(queue, "0" * 64, (), version) for queue in self.plan.queues}
         jobs = {
             queue: job
             for queue, job in made.items()
@@ -258,85 +254,9 @@ class KubeSite(MirroredSite):
 
     def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """A Job for each. One that is there and has not ended is left alone."""
-        started: dict[str, str] = {}
-        errors: dict[str, Exception] = {}
-        version: tuple[int, int] | None = None
-        for queue, start in starts.items():
-            try:
-                version = version or self.kubectl.server_version()
-                started[queue] = self._submit(queue, start, version)
-            except (BoxcarError, OSError) as error:
-                errors[queue] = error
-        return started, errors
-
-    def _submit(self, queue: str, start: run_asks.Start, version: tuple[int, int]) -> str:
-        kube_jobsets.require(self.kubectl, self.plan, queue)
-        there = self._settled(queue)
-        if any(kube_pods.is_at_work(one) for one in there):
-            return run_asks.RUNNING
-        # With its secret, which would go a moment later, and be that of the new Job then. One that
-        # no Job owns yet is another launch's.
-        owned = "ownerReferences"
-        self._delete([one for one in there if one["kind"] != "Secret" or owned in one["metadata"]])
-        begin = (str(start.start_index), *([start.start_cell] if start.start_cell else []))
-        credentials = self.plan.box(self.plan.queues[queue]).credentials
-        content = self._read_on_helper(credentials)
-        self.kubectl.apply(kube_objects.secret(self._owner, queue, credentials, content))
-        made = self._made(queue, start.digest, begin, version)
-        kind = kube_jobset.KIND if made["kind"] == kube_objects.JOBSET else "job"
-        name = made["metadata"]["name"]
-        made = kube_claim.left_to(self.kubectl, self._owner, made, len(self.plan.queues))
-        try:
-            self.kubectl.create(made)
-        except AlreadyThere:
-            return run_asks.RUNNING  # another launch was a moment faster
-        except TemporaryError:
-            # It may have taken effect all the same, and is not asked for twice.
-            if self.kubectl.find(kind, name) is None:
-                raise
-        if found := self.kubectl.find(kind, name):
-            if kind == "job":
-                self._jobs[name] = found
-            patch = json.dumps(kube_objects.owned_by(found))
-            secret = kube_objects.job_name(self._owner, queue)
-            self.kubectl.run("patch", "secret", secret, "--type=merge", "-p", patch)
-        return CREATED
-
-    def _settled(self, queue: str) -> list[dict[str, Any]]:
-        """Its Jobs and secrets, once a Job whose agent has just ended is called so."""
-        until = time.monotonic() + FINISHED_WITHIN_S
-        while True:
-            there = self._of_run(kube_jobsets.kinds(self.kubectl, "jobs,pods,secrets"), queue)
-            pods = [one for one in there if one["kind"] == "Pod" and kube_jobset.is_agents(one)]
-            is_ending = any(map(kube_pods.is_at_work, there)) and kube_pods.will_finish(pods)
-            if not is_ending or time.monotonic() > until:
-                return [one for one in there if one["kind"] != "Pod"]
-            time.sleep(_LOOK_EVERY_S)
-
-    def _made(
-        self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
-    ) -> dict[str, Any]:
-        """The queue's Job, or the JobSet that has it."""
-        job = self._job(queue, digest, begin, version)
-        pods = kube_jobset.pods_of(self.plan, queue)
-        return kube_jobset.job_set(self._owner, queue, job, pods) if pods > 1 else job
-
-    def _job(
-        self, queue: str, digest: str, begin: tuple[str, ...], version: tuple[int, int]
-    ) -> dict[str, Any]:
-        box = self.plan.box(self.plan.queues[queue])
-        return kube_objects.job(
-            self._owner,
-            queue,
-            release=str(self.project.on_tier.release(digest)),
-            begin=begin,
-            tier=self.plan.durable_dir,
-            credentials=box.credentials,
-            image=self._image,
-            grace_s=self.plan.grace_s,
-            options=self.options,
-            version=version,
-        )
+        started = self._starts.start(starts)
+        self._look_at_cluster()
+        return started
 
     @property
     def _image(self) -> str:
