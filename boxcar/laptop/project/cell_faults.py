@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 
 from boxcar.laptop.common.near import did_you_mean
-from boxcar.laptop.project import command_notes, job_values, short_run
+from boxcar.laptop.project import command_notes, job_values, metric_values, short_run
 from boxcar.laptop.project.checks import bare_flags
 from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.job_values import queue_name
@@ -220,7 +220,7 @@ def notes_on_cells(root: Path, job: Job, plan: Plan, queues: Sequence[QueueFile]
         *bare_flags.notes(root / job.code, plan, [one[1] for one in queue_lines(queues)]),
         *(
             _("{head}: {text}", head=job.at("metrics", name), text=text)
-            for name, text in job_values.cutting_pattern(job.metrics)
+            for name, text in metric_values.cutting_pattern(job.metrics)
         ),
         *_left_in_code(root, job, plan, queues),
     ]

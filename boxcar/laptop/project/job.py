@@ -30,7 +30,6 @@ from boxcar.laptop.project.job_values import (
     Language,
     Launcher,
     Links,
-    Metrics,
     Prices,
     Queues,
     Ranks,
@@ -41,6 +40,7 @@ from boxcar.laptop.project.job_values import (
     Time,
     distinct,
 )
+from boxcar.laptop.project.metric_values import Metrics
 from boxcar.laptop.project.notify.endpoints import Notify
 from boxcar.laptop.project.profiles.schema import Interpreter
 from boxcar.laptop.project.profiles.slurm_options import SlurmOfJob

@@ -16,7 +16,7 @@ from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
 from boxcar.laptop.init import draft, folder, job_text, script
 from boxcar.laptop.init.metrics_proposal import proposed
-from boxcar.laptop.project.job_values import Metrics, cutting_pattern
+from boxcar.laptop.project.metric_values import Metrics, cutting_pattern
 from boxcar.shared.metrics import read
 
 EXAMPLES = Path(__file__).parents[3] / "examples"

@@ -4,7 +4,7 @@ import pytest
 
 from boxcar.laptop.common import yaml_models
 from boxcar.laptop.common.yaml_models import Model
-from boxcar.laptop.project.job_values import Metrics, cutting_pattern
+from boxcar.laptop.project.metric_values import Metrics, cutting_pattern
 from boxcar.shared.errors import InputError
 from boxcar.shared.files import plan
 
