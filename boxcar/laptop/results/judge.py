@@ -6,29 +6,19 @@ into the receipt, and the gate asks again with what is there at that moment.
 
 from __future__ import annotations
 
-import json
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-from boxcar import __version__
-from boxcar.laptop.run.open_run import OpenRun
 from boxcar.laptop.run.roster import Missing
-from boxcar.laptop.run.view import CellView
-from boxcar.shared import paths
 from boxcar.shared.artifacts.to_load import files_of, loaded_of, said_as, to_load
 from boxcar.shared.cell import terms
-from boxcar.shared.disk import atomic, digest, regular_file
+from boxcar.shared.disk import digest
 from boxcar.shared.errors import Command, InputError
-from boxcar.shared.files import manifest
-from boxcar.shared.files.manifest import Difference, FileRecord, Manifest
-from boxcar.shared.files.plan import EACH_BOX, Artifact, Plan
+from boxcar.shared.files.manifest import Difference, Manifest
+from boxcar.shared.files.plan import Artifact, Plan
 from boxcar.shared.files.receipt import (
     BYTES,
     LOADED_ON,
-    Accepted,
     CellReceipt,
     CellVerdict,
     Finding,
@@ -36,8 +26,6 @@ from boxcar.shared.files.receipt import (
 from boxcar.shared.process.load_child import UNCHECKED
 from boxcar.shared.record import dataclass
 from boxcar.shared.sentence import Sentence, _, chained, mark
-from boxcar.shared.state import Failed, Verified
-from boxcar.shared.wire import run_asks
 
 # What the laptop says of a file that it does not load: a trusted one, or any without torch.
 #
@@ -426,101 +414,3 @@ def vouched_by_box(facts: CellFacts, findings: Sequence[Finding]) -> list[Findin
     if pulled is None:
         return list(findings)
     return vouched_by_receipt(findings, pulled.manifest, pulled.sha256, pulled.receipt)
-
-
-# What `verify` has proven of a cell that its box called failed, written where agents read it.
-
-
-def is_due(cell: CellView, verdict: CellVerdict) -> bool:
-    """Whether the cell is proven here, and its box is still to hear of it. Pure."""
-    now = cell.record.state if cell.record else None
-    is_refused = isinstance(now, Failed) or (isinstance(now, Verified) and now.by is not None)
-    is_proven = verdict.is_settled and verdict.because is None and not verdict.is_dropped
-    return is_proven and is_refused and cell.accepted is None
-
-
-def document(run: OpenRun, verdict: CellVerdict, at: str) -> Accepted:
-    """Of a verdict that is due. `at` is when it was made."""
-    assert verdict.manifest_sha256
-    return Accepted(
-        run=run.plan.run,
-        cell=verdict.cell,
-        manifest_sha256=verdict.manifest_sha256,
-        at=at,
-        unpickled=tuple(verdict.unpickled),
-        boxcar=__version__,
-    )
-
-
-def write_acceptance(run: OpenRun, cell: CellView, made: Accepted) -> None:
-    """Have it written on the durable tier that holds the result. Raises BoxcarError, OSError."""
-    run.ask(_box_of(run, cell), run_asks.Accept(made))
-
-
-def _box_of(run: OpenRun, cell: CellView) -> str:
-    if run.plan.durable_scope == EACH_BOX:
-        return cell.box
-    return run.reach_tiers([cell.box, *_others(run, cell.box)])[0]
-
-
-def _others(run: OpenRun, box: str) -> Iterable[str]:
-    return (known.name for known in run.plan.boxes if known.name != box)
-
-
-# Which pulled files are still the ones that were hashed, by what the disk says of them.
-#
-# `pull` keeps it from one time to the next, and asks whether a copy has to be fetched again. What
-# proves a result hashes every byte anew: `verify` always, and `down` before it asks for the run's
-# name; after that, which may be minutes later, it compares what it has just hashed itself.
-#
-# Not covered: a disk that gives back other bytes of a file that nobody wrote to; `verify` finds
-# them.
-
-
-_FORMAT = 1
-
-
-class HashedBefore:
-    """Reads `path` at once; what cannot be read is as if nothing had been hashed. Without a path
-    it is forgotten with this object. `from_disk`: files are hashed as the disk gives them back.
-    """
-
-    def __init__(self, path: Path | None = None, *, from_disk: bool = False) -> None:
-        self._path, self._from_disk = path, from_disk
-        self._known = _read(path) if path else {}
-        self._seen: dict[str, list[Any]] = {}
-
-    def compare_one(self, folder: Path, file: FileRecord) -> Difference | None:
-        """As `manifest.compare_one`, which is asked where it is not known. From any thread."""
-        where = paths.inside(folder, file.path)
-        before = None if paths.has_symlink(folder, file.path) else regular_file.stamp_of_link(where)
-        if before is not None and self._known.get(str(where)) == [before, file.sha256]:
-            self._seen[str(where)] = [before, file.sha256]
-            return None
-        began_ns = time.time_ns()
-        difference = manifest.compare_one(folder, file, from_disk=self._from_disk)
-        # The stamp is from before the bytes were read: who writes meanwhile makes another one.
-        if difference is None and before is not None and regular_file.is_old(before, began_ns):
-            self._seen[str(where)] = [before, file.sha256]
-        return difference
-
-    def trust(self) -> None:
-        """From here on, what this object has compared is not hashed again while it is unchanged."""
-        self._known |= self._seen
-
-    def write(self) -> None:
-        """The same for those who read the path later. Raises OSError."""
-        known = self._known | self._seen
-        if self._path and known != self._known:
-            kept = {name: one for name, one in known.items() if Path(name).exists()}
-            atomic.make_folder(self._path.parent)
-            atomic.write_whole(self._path, json.dumps([_FORMAT, kept]).encode())
-
-
-def _read(path: Path) -> dict[str, list[Any]]:
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    is_ours = isinstance(found, list) and len(found) == 2 and found[0] == _FORMAT
-    return found[1] if is_ours and isinstance(found[1], dict) else {}

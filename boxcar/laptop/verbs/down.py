@@ -18,7 +18,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project import launches
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import compare, results_folder
-from boxcar.laptop.results.judge import HashedBefore
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run import moves
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.run.roster import Missing

@@ -26,7 +26,7 @@ from boxcar.laptop.results.bring_cell import (
     fetch_cell,
     read_published,
 )
-from boxcar.laptop.results.judge import HashedBefore
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run.roster import RosterCell
 from boxcar.laptop.run.view import RunView
 from boxcar.shared import paths

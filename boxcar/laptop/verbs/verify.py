@@ -22,6 +22,7 @@ from boxcar.laptop.places.site import Site
 from boxcar.laptop.project.from_environment import known_secrets
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.results import (
+    accept,
     carried_words,
     compare,
     judge,
@@ -441,11 +442,11 @@ def _tell_the_boxes(site: Site, view: RunView, made: RunReceipt) -> Iterator[Mis
         return
     views = {cell.name: cell for cell in view.cells}
     for verdict in made.cells:
-        if not judge.is_due(views[verdict.cell], verdict):
+        if not accept.is_due(views[verdict.cell], verdict):
             continue
-        document = judge.document(site, verdict, made.made_at)
+        document = accept.document(site, verdict, made.made_at)
         try:
-            judge.write_acceptance(site, views[verdict.cell], document)
+            accept.write_acceptance(site, views[verdict.cell], document)
         except (BoxcarError, OSError) as error:
             about = {"cell": verdict.cell, "why": message_of(error).text}
             yield Missing(

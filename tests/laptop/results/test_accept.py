@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from boxcar.laptop.results.judge import is_due
+from boxcar.laptop.results.accept import is_due
 from boxcar.laptop.run.view import CellView
 from boxcar.shared.files.receipt import LAPTOP, Accepted, CellVerdict, Finding
 from boxcar.shared.state import CellRecord, CellState, Failed, Queued, Running, Synced, Verified

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.results.judge import HashedBefore
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.shared.disk import digest
 from boxcar.shared.files.manifest import FileRecord
 
@@ -21,7 +21,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     found.mkdir(parents=True)
     (found / "w.dat").write_bytes(DATA)
     now_ns = (found / "w.dat").stat().st_ctime_ns + YEAR_S * 10**9
-    monkeypatch.setattr("boxcar.laptop.results.judge.time.time_ns", lambda: now_ns)
+    monkeypatch.setattr("boxcar.laptop.results.hashed_before.time.time_ns", lambda: now_ns)
     return found
 
 
@@ -71,7 +71,7 @@ def test_a_file_that_was_written_just_now_is_hashed_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now_ns = (folder / "w.dat").stat().st_ctime_ns + 1_000_000_000
-    monkeypatch.setattr("boxcar.laptop.results.judge.time.time_ns", lambda: now_ns)
+    monkeypatch.setattr("boxcar.laptop.results.hashed_before.time.time_ns", lambda: now_ns)
     path, found = known(folder), hashed(monkeypatch)
     HashedBefore(path).compare_one(folder, FILE)
     assert found == [folder / "w.dat"]

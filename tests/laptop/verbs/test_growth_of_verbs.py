@@ -16,7 +16,7 @@ import pytest
 from finished_run import FinishedRun, make_run
 
 from boxcar.laptop.common.progress import Progress
-from boxcar.laptop.results.judge import HashedBefore
+from boxcar.laptop.results.hashed_before import HashedBefore
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs import down, verify
 from boxcar.laptop.verbs.pull_cells import pull_cells

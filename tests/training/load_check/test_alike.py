@@ -23,7 +23,8 @@ from finished_run import FinishedRun, make_run
 from left_files import onnx, safetensors, sharded
 
 from boxcar.laptop.release import archives
-from boxcar.laptop.results.judge import HashedBefore, how_checked
+from boxcar.laptop.results.hashed_before import HashedBefore
+from boxcar.laptop.results.judge import how_checked
 from boxcar.laptop.teardown.gate import obstacles
 from boxcar.laptop.verbs import down
 from boxcar.laptop.verbs.verify import verify
