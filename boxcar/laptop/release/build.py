@@ -17,7 +17,8 @@ from boxcar.laptop.common.home import SCHEMA_COMMENT, Home
 from boxcar.laptop.common.language import language_of
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import archives, batch_jobs, code_files, data_files, wrappers
-from boxcar.laptop.release.code_files import CodeFile, Snapshot, not_shipped
+from boxcar.laptop.release.code_files import CodeFile, Snapshot
+from boxcar.laptop.release.left_out_files import not_shipped
 from boxcar.shared.disk import atomic, checked_copy, checked_tree, digest, lock
 from boxcar.shared.disk.checked_tree import ToCopy
 from boxcar.shared.errors import DamagedError, InputError, TemporaryError

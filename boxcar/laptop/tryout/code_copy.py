@@ -7,7 +7,8 @@ from pathlib import Path
 
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import code_files
-from boxcar.laptop.release.code_files import CodeFile, not_shipped
+from boxcar.laptop.release.code_files import CodeFile
+from boxcar.laptop.release.left_out_files import not_shipped
 from boxcar.shared.disk import digest, regular_file
 from boxcar.shared.disk.proven_folder import ProvenFolder, Seen, shown
 from boxcar.shared.errors import InputError

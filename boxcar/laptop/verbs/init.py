@@ -22,7 +22,8 @@ from boxcar.laptop.project import job_schema
 from boxcar.laptop.project.profiles import training_here
 from boxcar.laptop.project.project import open_project
 from boxcar.laptop.release import code_files
-from boxcar.laptop.release.code_files import BOXCARIGNORE, not_shipped
+from boxcar.laptop.release.code_files import BOXCARIGNORE
+from boxcar.laptop.release.left_out_files import not_shipped
 from boxcar.laptop.tryout import run_help
 from boxcar.shared.disk import atomic
 from boxcar.shared.errors import Command, InputError, Message

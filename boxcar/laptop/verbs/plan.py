@@ -21,7 +21,8 @@ from boxcar.laptop.project.job import Job
 from boxcar.laptop.project.profiles import survival
 from boxcar.laptop.project.queues.cell_cost import Expected, expected_time
 from boxcar.laptop.release import code_files
-from boxcar.laptop.release.code_files import LeftOut, Snapshot, not_shipped
+from boxcar.laptop.release.code_files import Snapshot
+from boxcar.laptop.release.left_out_files import LeftOut, find_left_out, not_shipped
 from boxcar.laptop.run.budget import unpriced
 from boxcar.laptop.run.rentals import prices_of_boxes
 from boxcar.laptop.tryout import passes
@@ -68,7 +69,7 @@ def plan(project: Project, *, as_json: bool = False) -> int:
     is_sending = any(one.endpoint for one in told)
     shipped = code_files.snapshot_of(project)
     staying = not_shipped(project.plan, shipped)
-    stays = code_files.find_left_out(project.root / project.job.code, frozenset(shipped.names))
+    stays = find_left_out(project.root / project.job.code, frozenset(shipped.names))
     size = expected_time(project.plan.cells, project.plan.boxes_of_files, split.measured(project))
     document = _document(project, shipped, stays, size, is_sending=is_sending)
     if as_json:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from plans import make_plan
 
-from boxcar.laptop.project import cell_faults
+from boxcar.laptop.project.duplicate_flags import notes_on_duplicate_flags
 from boxcar.laptop.project.queue_files import QueueFile
 from boxcar.shared.files import queue_line
 from boxcar.shared.files.plan import Rule
@@ -18,7 +18,7 @@ def notes(*lines: str, **own: Any) -> list[str]:
     parsed = queue_line.parse_queue("".join(f"{line}\n" for line in lines).encode())
     assert not parsed.bad, parsed.bad
     queue = QueueFile("q1", "box-a", "queues/q1.txt", Path("q1.txt"), parsed)
-    return cell_faults.notes_on_duplicate_flags(make_plan(**({"command": COMMAND} | own)), [queue])
+    return notes_on_duplicate_flags(make_plan(**({"command": COMMAND} | own)), [queue])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from boxcar.laptop.release import code_files
+from boxcar.laptop.release import code_files, left_out_files
+from boxcar.laptop.release.left_out_files import find_left_out
 
 
 @pytest.fixture(params=["git", "no git"])
@@ -31,7 +32,7 @@ def code(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 def found(code: Path) -> list[tuple[str, int, str]]:
     shipped = frozenset(code_files.take_snapshot(code).names)
-    return [(row.name, row.size_bytes, row.rule) for row in code_files.find_left_out(code, shipped)]
+    return [(row.name, row.size_bytes, row.rule) for row in find_left_out(code, shipped)]
 
 
 def test_what_ignore_rules_keep_is_named_with_size_and_line_the_largest_first(code: Path) -> None:
@@ -49,13 +50,13 @@ def test_a_boxcarignore_is_the_one_that_counts(code: Path) -> None:
 def test_what_is_not_counted_to_its_end_is_said_to_be_more(
     code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_files, "MOST_FILES_LOOKED_AT", 1)
-    rows = code_files.find_left_out(code, frozenset(code_files.take_snapshot(code).names))
+    monkeypatch.setattr(left_out_files, "MOST_FILES_LOOKED_AT", 1)
+    rows = find_left_out(code, frozenset(code_files.take_snapshot(code).names))
     assert [row.is_more for row in rows] == [True]
 
 
 def test_of_very_many_folders_only_the_largest_are_asked_about(
     code: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(code_files, "MOST_ROWS", 1)
+    monkeypatch.setattr(left_out_files, "MOST_ROWS", 1)
     assert [name for name, _, _ in found(code)] == ["data/a/*.bin"]

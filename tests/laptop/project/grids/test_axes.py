@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from boxcar.laptop.project.grids.grid_lines import MOST_CELLS, axis, combinations
+from boxcar.laptop.project.grids.grid_axes import MOST_CELLS, axis, combinations
 
 
 def words(word: str) -> list[str]:
