@@ -167,6 +167,7 @@ def test_a_queue_that_had_its_file_alone_becomes_a_pool_and_what_it_began_goes_o
     assert_published_once(run, ["c00", "c01"])
 
 
+@pytest.mark.faults
 def test_every_cell_of_a_pool_is_verified_once_whatever_is_killed(project):
     _storm(project, seed=20261128, cells=8, kills=8)
 

@@ -48,7 +48,10 @@ def test_ten_changed_lines_are_enough(heading: str) -> None:
     assert changed_lines(before, after) <= 10
 
 
-@pytest.mark.parametrize(("heading", "more"), [(DATASET, ""), (ITERATIONS, GPT)])
+@pytest.mark.parametrize(
+    ("heading", "more"),
+    [(DATASET, ""), pytest.param(ITERATIONS, GPT, marks=pytest.mark.faults)],
+)
 def test_what_was_killed_and_stopped_ends_as_what_was_not(
     heading: str, more: str, tmp_path: Path
 ) -> None:
@@ -71,6 +74,7 @@ def test_accumulated_gradients_are_killed_and_go_on(tmp_path: Path) -> None:
     assert killed == whole
 
 
+@pytest.mark.faults
 def test_the_iteration_loop_trains_as_it_did_before(tmp_path: Path) -> None:
     """Draws and steps are the same, so all weights are, to the bit."""
     both = zip("ab", blocks(ITERATIONS), strict=True)
@@ -80,6 +84,7 @@ def test_the_iteration_loop_trains_as_it_did_before(tmp_path: Path) -> None:
     assert before.end("out") == after.end("out")
 
 
+@pytest.mark.faults
 def test_two_ranks_are_killed_and_go_on_to_the_bit(tmp_path: Path) -> None:
     code = HEAD + blocks(DATASET)[1].replace("batch_size=64, num_workers=6", "batch_size=8") + TAIL
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]

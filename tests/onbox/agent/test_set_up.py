@@ -119,7 +119,9 @@ def test_one_that_hangs_is_ended_at_its_limit(make_run):
     run = make_run({"a": {}}, setup="setup.sh", setup_time_s=1, code={"setup.sh": text})
     assert run.finish() == exit_codes.STOP_QUEUE
     (stopped,) = run.events("queue.stopped")
-    assert "took longer than setup_time (1 s): waits for ever" in stopped.data["reason"]
+    # On a busy machine the limit comes before its first word.
+    said = stopped.data["reason"].partition("took longer than setup_time (1 s): ")[2]
+    assert said.startswith(("waits for ever", "it said nothing")), stopped.data["reason"]
 
 
 def test_told_to_stop_it_is_ended_and_no_cell_is_begun(make_run, tmp_path, until):
