@@ -20,7 +20,7 @@ from boxcar.laptop.hosts.remote_folder import Remote
 from boxcar.laptop.hosts.ssh_errors import Unreachable
 from boxcar.laptop.places.local_site import LocalSite
 from boxcar.laptop.project import launches
-from boxcar.laptop.results import bring_cell, judge, results_folder
+from boxcar.laptop.results import bring_cell, hashed_before, results_folder
 from boxcar.laptop.run.look import look_at_run
 from boxcar.laptop.verbs.pull import pull
 from boxcar.laptop.verbs.verify import cell_facts
@@ -527,7 +527,7 @@ def test_a_pull_with_nothing_new_hashes_nothing_that_has_not_changed_since(
     run: FinishedRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later_ns = time.time_ns() + 3600 * 10**9
-    monkeypatch.setattr(judge.time, "time_ns", lambda: later_ns)
+    monkeypatch.setattr(hashed_before.time, "time_ns", lambda: later_ns)
     assert pull(run.project) == 0
     assert pull(run.project) == 0
     hashed: list[Path] = []
