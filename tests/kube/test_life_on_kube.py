@@ -59,6 +59,11 @@ def test_a_run_from_audit_to_down_leaves_only_the_claim_and_what_is_somebody_els
     project.boxcar("down", typed="tiny\n").ended(0)
     assert [one["metadata"]["name"] for one in kube.all("jobs,pods,secrets")] == ["theirs"]
     assert (project.tier / "cells" / "one" / "manifest.json").exists()
+    # The claim is still there for another run, which ends before it begins.
+    project.write_job(name="next")
+    project.boxcar("audit").ended(0)
+    assert "never launched" in project.boxcar("down").err
+    assert [one["metadata"]["name"] for one in kube.all("jobs,pods,secrets")] == ["theirs"]
 
 
 @pytest.mark.faults

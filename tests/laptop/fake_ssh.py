@@ -12,7 +12,7 @@ from boxcar.laptop.hosts.connection import Ran
 class FakeSsh:
     """Has what transports use of `Ssh`. `shell` is the login shell of the box."""
 
-    alias = "box-z"
+    alias = disk_name = "box-z"
     says = b""  # what a command on the box prints
 
     def __init__(self, folder: Path, shell: str = "/bin/sh", script: str = "") -> None:

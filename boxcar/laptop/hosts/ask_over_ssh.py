@@ -304,7 +304,7 @@ class Hand:
         return None
 
     def _marker(self) -> str:
-        return codec.to_document(Marker(self.ssh.alias)).decode()
+        return codec.to_document(Marker(self.ssh.disk_name)).decode()
 
 
 def _is_not_ready(ran: Ran) -> bool:

@@ -95,6 +95,7 @@ class Ssh:
         check_alias(alias)
         check_ssh()
         self.alias, self.home = alias, home
+        self.disk_name = alias  # as the marker on its disk has it
         self.tell, self._sleep = tell, sleep
         self._lock, self._bulk_lock = threading.Lock(), threading.Lock()
         self._private = _private_folder(home.folder)

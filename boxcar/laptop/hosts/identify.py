@@ -135,7 +135,7 @@ def greet(
             )
         )
     check_identity(ssh.alias, identity, said)
-    check_marker(ssh.alias, said)
+    check_marker(ssh.alias, said, ssh.disk_name)
     hello = _hello(ssh.alias, said, agent_python)
     if is_one_machine:
         check_unchanged(ssh, hello)
@@ -202,8 +202,8 @@ def check_identity(alias: str, identity: Identity, said: Mapping[str, list[str]]
         )
 
 
-def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
-    """Raise InputError where the box's disk is in use under another alias."""
+def check_marker(alias: str, said: Mapping[str, list[str]], disk_name: str) -> None:
+    """Raise InputError where the box's disk is in use under another name."""
     if "marker" not in said:
         return
     file = f"{said['data_dir'][0]}/{MARKER}"
@@ -219,7 +219,7 @@ def check_marker(alias: str, said: Mapping[str, list[str]]) -> None:
                 accept=accept,
             )
         ) from error
-    if marker.box != alias:
+    if marker.box != disk_name:
         raise InputError(
             _(
                 "{alias} is a box that is already in use as {box} (see {file} there). Nothing was "

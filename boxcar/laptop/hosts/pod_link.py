@@ -40,10 +40,13 @@ class PodLink(Ssh):
         self,
         kubectl: Kubectl,
         pod: str,
+        claim: str,
         home: Home,
         tell: Callable[[str | Message], None],
     ) -> None:
         super().__init__(pod, home, tell)
+        # Pods come and go, and those of several runs share a claim.
+        self.disk_name = f"claim {claim}"
         self._kubectl = kubectl
         self._is_alone = True  # there is no control connection, and no conversation
 

@@ -406,7 +406,7 @@ class KubeSite(MirroredSite):
 
     def _hand_of(self, pod: str, folder: str) -> Hand:
         if pod not in self._hands:
-            link = PodLink(self.kubectl, pod, Home(self.project.root), self.tell)
+            link = PodLink(self.kubectl, pod, self._owner.claim, Home(self.project.root), self.tell)
             agent = ask_over_ssh.agent_program()
             profile = self.project.profile
             self._hands[pod] = Hand(link, profile, folder, *agent, is_one_machine=False)
