@@ -69,7 +69,6 @@ def over_two_pods(
         kube,
         {"a": ["configs/x.json t"]},
         gpus=gpus,
-        more="storage: {data: boxes}\n",
         launcher="torchrun",
         cells={"x": {"nodes": nodes, "nproc_per_node": 1}},
     )

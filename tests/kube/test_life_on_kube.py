@@ -54,6 +54,14 @@ def test_a_run_from_audit_to_down_leaves_only_the_claim_and_what_is_somebody_els
     project.boxcar("launch", "--no-smoke").ended(0)
     until(lambda: is_verified(project, "one", "two", "three"), lambda: project.boxcar("status"))
     somebody_elses(kube)
+    # A profile that names another claim would find no Job, and call the run ended.
+    lab = project.root / "profiles" / "lab.yaml"
+    before = lab.read_text()
+    lab.write_text(before.replace(project.claim, "another"))
+    for verb, code in (("status", 0), ("launch", 2), ("down", 1)):
+        said = project.boxcar(verb, typed="tiny\n").ended(code)
+        assert f"was launched with claim: {project.claim}" in said.err, said
+    lab.write_text(before)
     project.boxcar("pull").ended(0)
     project.boxcar("verify").ended(0)
     project.boxcar("down", typed="tiny\n").ended(0)
@@ -99,6 +107,8 @@ def test_an_evicted_agent_goes_on_in_another_pod_from_its_checkpoint(
     until(lambda: is_verified(project, "long"), lambda: project.boxcar("status"))
     assert "failed" not in kube.get("job", project.job("a"))["status"]
     assert project.types("a", "long").count("cell.started") == 2
+    log = (project.tier / "cells" / "long" / "long.log").read_text()
+    assert "attempt 1" in log and "attempt 2" in log, log
     said = project.boxcar("explain", "long").ended(0)
     assert "its last pod ended: Evicted (The node was low on resource: memory.)" in said.out
 

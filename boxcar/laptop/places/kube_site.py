@@ -29,6 +29,7 @@ from boxcar.laptop.places.helper_pod import HelperPod
 from boxcar.laptop.places.kube_starts import KubeStarts
 from boxcar.laptop.places.mirrored_site import MirroredSite
 from boxcar.laptop.places.site import StartedOrWhy
+from boxcar.laptop.project import launches
 from boxcar.laptop.project.profiles.kube_options import KubeOptions
 from boxcar.laptop.project.project import Project
 from boxcar.laptop.release import kube_jobset, kube_objects
@@ -42,6 +43,7 @@ from boxcar.shared.errors import (
     TemporaryError,
     message_of,
 )
+from boxcar.shared.files import receipt
 from boxcar.shared.names import file_of, is_member
 from boxcar.shared.sentence import _
 from boxcar.shared.wire import run_asks
@@ -84,6 +86,10 @@ class KubeSite(MirroredSite):
         if self.is_gone(self.plan.durable_dir):
             self._silent = {box: why for box, why in self._silent.items() if self._own_pod(box)}
             self._helper.problem = None
+
+    def is_out_of_reach(self, box: str) -> bool:
+        is_gone = self.is_gone(self.plan.durable_dir) and not self._own_pod(box)
+        return is_gone or super().is_out_of_reach(box)
 
     def box_label(self, box: str) -> str:
         return _("{box} on the cluster", box=box)
@@ -205,6 +211,34 @@ class KubeSite(MirroredSite):
     # --- how a run is launched
 
     @property
+    def launch_place(self) -> tuple[str, ...]:
+        """Of another one nothing of a launched run would be found, and all be taken for ended."""
+        context, namespace = self.options.context or "", self.options.namespace or ""
+        return (context, namespace, self._owner.claim, self._owner.folder)
+
+    def _refuse_another_place(self) -> None:
+        before = launches.newest_place_of(self.results)
+        if not before or before == list(self.launch_place) or self._is_torn_down():
+            return
+        keys = ("context", "namespace", "claim", "storage: durable")
+        changed = zip(keys, before, self.launch_place, strict=True)
+        [key, old, new] = next(row for row in changed if row[1] != row[2])
+        raise InputError(
+            _(
+                "the run was launched with {key}: {old}, and profiles/{name}.yaml says {new} now. "
+                "Its Jobs are where they were: put that back. To go elsewhere, end the run first",
+                key=key,
+                old=old or "-",
+                new=new or "-",
+                name=self.project.profile.name,
+            )
+        )
+
+    def _is_torn_down(self) -> bool:
+        begun = receipt.read_teardown(self.results.teardown)
+        return begun is not None and begun.finished_at is not None
+
+    @property
     def has_mounted_tier(self) -> bool:
         return True
 
@@ -272,6 +306,7 @@ class KubeSite(MirroredSite):
                     name=self.project.profile.name,
                 )
             )
+        self._refuse_another_place()
 
     # --- its end
 
@@ -324,6 +359,7 @@ class KubeSite(MirroredSite):
 
     def _look_at_cluster(self) -> None:
         try:
+            self._refuse_another_place()
             found = self._of_run("jobs,pods")
         except BoxcarError as error:
             self._problem = error

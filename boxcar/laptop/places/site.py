@@ -80,6 +80,11 @@ class Site(OpenRun):
         """What a queue's own box is asked to start its agent; None where `start` does it."""
         return start
 
+    @property
+    def launch_place(self) -> tuple[str, ...]:
+        """What a launch records of where the run is, beside its profile."""
+        return ()
+
     def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """Start the agents of these queues, which no question to their boxes starts: by what each
         was started, and why others were not. `run_asks.RUNNING` where one runs or will by itself.

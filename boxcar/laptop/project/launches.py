@@ -31,11 +31,12 @@ def append_launch(
     credentials: Sequence[str] = (),
     not_tried: int = 0,
     skipped: Mapping[str, str] = MappingProxyType({}),
+    place: Sequence[str] = (),
 ) -> None:
     """Add a launch of these queues with this release; `credentials` are names, never values.
 
     `not_tried`: how many cells no smoke has tried; `skipped`: those that the job leaves out of it,
-    with the reasons.
+    with the reasons. `place`: what else of the profile says where the run is.
     """
     record = {
         "at": timestamp.utc_now(),
@@ -46,6 +47,7 @@ def append_launch(
         "credentials": list(credentials),
         "not_tried": not_tried,
         "skipped": dict(skipped),
+        "place": list(place),
     }
     atomic.make_folder(results.root)
     path = results.root / LAUNCHES
@@ -63,6 +65,12 @@ def credentials_of(results: ResultPaths) -> set[str]:
 def releases_of(results: ResultPaths) -> set[str]:
     """The digests of all that was launched from here, as far as it was recorded."""
     return {str(record["release"]) for record in _records(results) if "release" in record}
+
+
+def newest_place_of(results: ResultPaths) -> list[str]:
+    """Where the last launch was, as far as it was recorded."""
+    found: list[Any] = [record.get("place") or [] for record in _records(results)]
+    return list(map(str, found[-1])) if found else []
 
 
 def newest_release_of(results: ResultPaths) -> str | None:

@@ -125,6 +125,7 @@ def _serve(site: Site, box: str, queues: list[QueueView], order: Order, bar: Pro
             not_tried=order.unknown.not_tried,
             skipped=order.unknown.skipped,
             credentials=from_environment.credential_names(site.project.job),
+            place=site.launch_place,
         )
 
     def want(name: str) -> serve_tier.Wanted:

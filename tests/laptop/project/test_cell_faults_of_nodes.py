@@ -89,7 +89,7 @@ def on_kubernetes(root: Path, storage: str, more: str = "") -> Resolved:
 
 
 def test_on_kubernetes_the_data_lie_on_the_claim_in_a_folder_of_each_queue(tmp_path: Path) -> None:
-    found = on_kubernetes(tmp_path, "storage: {data: boxes}\n", "slurm: {nodes: 1}\n")
+    found = on_kubernetes(tmp_path, "", "slurm: {nodes: 1}\n")
     assert found.faults == ()
     assert [box.data_dir for box in found.plan.boxes] == [
         *("/checkpoints/boxcar-boxes/a", "/checkpoints/boxcar-boxes/b")
@@ -99,7 +99,7 @@ def test_on_kubernetes_the_data_lie_on_the_claim_in_a_folder_of_each_queue(tmp_p
 
 
 def test_on_kubernetes_the_pods_own_disk_is_no_place_for_it(tmp_path: Path) -> None:
-    [fault] = on_kubernetes(tmp_path, "").faults
+    [fault] = on_kubernetes(tmp_path, "storage: {data: pod_fs}\n").faults
     assert "pod_fs (storage.data) is a separate disk on each node. Name one" in fault.text
 
 
