@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from boxcar.laptop.common.home import Home
@@ -318,8 +319,14 @@ class KubeSite(MirroredSite):
         ]
 
     def end_keeps(self) -> list[str]:
-        place = f"{self.plan.durable_dir}/boxcar/{self.plan.run}"
-        return [_("{place} in the claim {claim}", place=place, claim=self.options.claim)]
+        tier = self.plan.durable_dir
+        if self.is_gone(tier):
+            return []
+        data = dict.fromkeys(box.data_dir for box in self.plan.boxes)
+        on_claim = (folder for folder in data if Path(folder).is_relative_to(tier))
+        places = (f"{tier}/boxcar/{self.plan.run}", *on_claim)
+        claim = self.options.claim
+        return [_("{place} in the claim {claim}", place=place, claim=claim) for place in places]
 
     def clear_unlaunched(self) -> None:
         if not self._jobs:
