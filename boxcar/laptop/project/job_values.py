@@ -198,7 +198,12 @@ def _words(value: object) -> tuple[str, ...]:
         raise ValueError(_("expected the training script and its flags, found nothing"))
     if words[0] in _LAUNCHERS:
         raise ValueError(
-            _("remove {word!r}: Boxcar puts the launcher before the command", word=words[0])
+            _(
+                "write launcher: {launcher} and remove {word!r}: Boxcar puts the launcher before "
+                "the command",
+                launcher=words[0].rstrip("3"),
+                word=words[0],
+            )
         )
     check_command(words)
     return words
