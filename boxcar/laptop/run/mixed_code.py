@@ -42,7 +42,7 @@ class ToPush:
 
 @dataclass(frozen=True)
 class NewLines:
-    """Lines of one queue that its agent's own release lacks the config of.
+    """Lines of one queue that its agent's own release lacks the config of, or has it.
 
     `other` are the files, and fields of the plan, that differ beside the configs; `refused` are
     those fields that a running agent cannot take over.
@@ -60,8 +60,14 @@ def new_lines(view: RunView, new: ToPush) -> list[NewLines]:
 
     Not covered: an agent whose own release cannot be read here; what would run is not known then.
     """
-    found = [_of_queue(queue, view, new) for queue in view.queues]
+    found = [_of_queue(queue, view, new, is_own=False) for queue in view.queues]
     return [lines for lines in found if lines]
+
+
+def lines_on_old_code(view: RunView, new: ToPush) -> list[NewLines]:
+    """Of each queue the lines that its agent runs on its own release, where that has other code."""
+    found = [_of_queue(queue, view, new, is_own=True) for queue in view.queues]
+    return [lines for lines in found if lines and lines.other]
 
 
 def without_config(
@@ -80,7 +86,7 @@ def without_config(
     return lacking
 
 
-def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
+def _of_queue(queue: QueueView, view: RunView, new: ToPush, *, is_own: bool) -> NewLines | None:
     session = queue.session
     if not queue.is_alive or session is None or session.release == new.release.digest:
         return None
@@ -93,14 +99,14 @@ def _of_queue(queue: QueueView, view: RunView, new: ToPush) -> NewLines | None:
         return None
     configs = _configs(own)
     cells = _not_begun(queue.name, view, new)
-    lacking = tuple(cell.name for cell in cells if not _has_config(cell, configs))
-    if not lacking:
+    lines = tuple(cell.name for cell in cells if _has_config(cell, configs) == is_own)
+    if not lines:
         return None
     refused = tuple(unlike(own_plan, new.plan, queue.name))
     files = set(_other_files(own, new.release, (*new.plan.cells, *own_plan.cells)))
     fields = _other_fields(own_plan, new.plan)
     other = () if refused else (*sorted(files - set(new.asides)), *fields)
-    return NewLines(queue.name, session.release, lacking, other, refused)
+    return NewLines(queue.name, session.release, lines, other, refused)
 
 
 def _not_begun(queue: str, view: RunView, new: ToPush) -> list[Cell]:

@@ -196,6 +196,8 @@ def say_mixed(site: Site, view: RunView, made: Release, *, is_mixed: bool) -> li
                     **_of_lines(lines, made),
                 )
             )
+    for lines in mixed_code.lines_on_old_code(view, new):
+        show.say(_on_old_code(lines, made))
     problems = [_not_taken(lines, made) for lines in found if lines.refused]
     lacking = mixed_code.without_config(site.tier, site.plan.boxes_of_files, made)
     problems += [_nowhere(site, name, lines) for name, lines in lacking.items()]
@@ -222,6 +224,18 @@ def _mixed(lines: NewLines, made: Release) -> Message:
             n=len(lines.other),
         ),
         Command("push", ("--mixed",)),
+    )
+
+
+def _on_old_code(lines: NewLines, made: Release) -> Message:
+    return Message(
+        _(
+            "{queue}: {cells} will run on release {old}, on which its agent stays, without what "
+            "you changed in {files}. To have it run that",
+            **_of_lines(lines, made),
+            files=", ".join(lines.other),
+        ),
+        Command("drain", note=_("then launch")),
     )
 
 

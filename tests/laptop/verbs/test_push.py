@@ -303,6 +303,21 @@ def test_where_more_than_configs_differ_nothing_is_sent_until_a_person_says_mixe
     assert push(opened(tiny)) == 0
 
 
+def test_a_line_that_will_run_on_the_code_before_is_named(
+    tiny: TinyProject, running: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tiny.append("q1", "configs/a.json one name=a2")
+    push(opened(tiny))
+    assert "without what you changed" not in capsys.readouterr().err
+    tiny.append("q1", "configs/a.json one name=a3")
+    script = tiny.root / "train.py"
+    script.write_text(script.read_text() + "# edited\n")
+    assert push(opened(tiny)) == 0
+    said = capsys.readouterr().err
+    assert f"will run on release {running[:12]}, on which its agent stays" in said
+    assert f"without what you changed in {script.name}. To have it run that" in said
+
+
 def test_the_pointer_is_moved_after_the_release_and_before_the_lines(
     tiny: TinyProject, running: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
