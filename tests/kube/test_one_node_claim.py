@@ -45,6 +45,8 @@ def test_one_queue_has_it_alone_from_launch_to_down(kube: KubeCluster, tmp_path:
     project.boxcar("launch", "--no-smoke")
     said = project.boxcar("status").err
     assert "is ReadWriteOnce: its files can be read again once the pod of the queue runs" in said
+    said = project.boxcar("pull").ended(1)
+    assert "nothing to pull: " in said.err and "is ReadWriteOnce: its files can be" in said.err
     assert helpers(kube) == []
     kube.make("room", node="node-2", **{GPU: "4"})
 

@@ -42,6 +42,7 @@ from boxcar.shared.errors import (
     Command,
     InputError,
     Message,
+    TemporaryError,
     message_of,
     some,
 )
@@ -114,6 +115,8 @@ def _check_tier(site: Site) -> None:
                 folder=site.results.root,
             )
         )
+    if site.silent_boxes() and (doubts := site.doubts()):
+        raise TemporaryError(_("nothing to pull: {why}", why=doubts[0]), Command("pull"))
     tier = site.plan.durable_dir
     if (site.results.root / launches.LAUNCHES).exists():
         not_there = _("nothing to pull: the durable tier ({tier}) is not mounted", tier=tier)
