@@ -182,7 +182,8 @@ def _end_of_pod(pod: Object) -> JobEnd | None:
     code, reason = int(container.get("exitCode", 0)), str(container.get("reason", ""))
     if reason in _BY_ITSELF and code <= _SIGNALS:
         return None
-    return JobEnd(at, f"{reason} ({container.get('message') or f'exit code {code}'})")
+    said = str(container.get("message") or "").strip() or f"exit code {code}"
+    return JobEnd(at, f"{reason} ({said})")
 
 
 def _end_of_job(job: Object) -> JobEnd | None:

@@ -221,4 +221,4 @@ def _agent(queue: str) -> Missing:
 
 
 def _attempt(cell: str, box: str) -> Missing:
-    return Missing(cell, _("still runs on {box}, but its agent is dead", box=box), _TAKE_OVER)
+    return Missing(cell, _("it still runs on {box}, though its agent is dead", box=box), _TAKE_OVER)

@@ -373,7 +373,7 @@ def test_down_refuses_while_an_attempt_outlives_its_agent(
 ) -> None:
     fd = lock.try_hold(run.project.scratch("box-b").log("a"))
     assert fd is not None
-    assert "a: still runs on box-b" in _refuses(run, capsys)
+    assert "a: it still runs on box-b" in _refuses(run, capsys)
     os.close(fd)
 
 

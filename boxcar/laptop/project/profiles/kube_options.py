@@ -43,6 +43,14 @@ Quantity = Annotated[
     ),
 ]
 
+# Of memory a number alone would be bytes, which nobody means.
+Memory = Annotated[
+    str,
+    AfterValidator(
+        plain_text(mark("an amount with its unit, such as 64Gi"), r"\d{1,9}(\.\d{1,3})?[MGT]i?")
+    ),
+]
+
 
 class KubeOptions(Model):
     """What is None is left to the cluster, or to kubectl."""
@@ -54,7 +62,7 @@ class KubeOptions(Model):
     gpus: Annotated[int, Field(ge=0, le=64)] = 1
     gpu_resource: Resource = "nvidia.com/gpu"
     cpu: Quantity | None = None
-    memory: Quantity | None = None
-    shm: Quantity = "8Gi"
+    memory: Memory | None = None
+    shm: Memory = "8Gi"
     # Of Kueue: the LocalQueue that lets the Jobs begin.
     kueue: Name | None = None
