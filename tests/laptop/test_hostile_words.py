@@ -286,7 +286,8 @@ class Says:
     """An Ssh whose box says these lines."""
 
     def __init__(self, folder: Path, *lines: bytes) -> None:
-        self.alias, self.home, self._lines = "box-a", Home(folder), lines
+        self.alias = self.disk_name = "box-a"
+        self.home, self._lines = Home(folder), lines
 
     def run(self, words: Any, data: bytes = b"", **more: Any) -> Any:
         from boxcar.laptop.hosts.connection import Ran
