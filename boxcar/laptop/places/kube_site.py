@@ -212,25 +212,27 @@ class KubeSite(MirroredSite):
     # --- how a run is launched
 
     @property
-    def launch_place(self) -> tuple[str, ...]:
+    def launch_place(self) -> dict[str, str]:
         """Of another one nothing of a launched run would be found, and all be taken for ended."""
-        context, namespace = self.options.context or "", self.options.namespace or ""
-        return (context, namespace, self._owner.claim, self._owner.folder)
+        return {
+            "context": self.options.context or "",
+            "namespace": self.options.namespace or "",
+            "claim": self._owner.claim,
+            "storage: durable": self._owner.folder,
+        }
 
     def _refuse_another_place(self) -> None:
-        before = launches.newest_place_of(self.results)
-        if not before or before == list(self.launch_place) or self._is_torn_down():
+        before, now = launches.newest_place_of(self.results), self.launch_place
+        changed = [key for key in now if before.get(key, now[key]) != now[key]]
+        if not changed or self._is_torn_down():
             return
-        keys = ("context", "namespace", "claim", "storage: durable")
-        changed = zip(keys, before, self.launch_place, strict=True)
-        [key, old, new] = next(row for row in changed if row[1] != row[2])
         raise InputError(
             _(
                 "the run was launched with {key}: {old}, and profiles/{name}.yaml says {new} now. "
                 "Its Jobs are where they were: put that back. To go elsewhere, end the run first",
-                key=key,
-                old=old or "-",
-                new=new or "-",
+                key=changed[0],
+                old=before[changed[0]] or "-",
+                new=now[changed[0]] or "-",
                 name=self.project.profile.name,
             )
         )

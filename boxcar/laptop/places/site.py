@@ -81,9 +81,9 @@ class Site(OpenRun):
         return start
 
     @property
-    def launch_place(self) -> tuple[str, ...]:
-        """What a launch records of where the run is, beside its profile."""
-        return ()
+    def launch_place(self) -> Mapping[str, str]:
+        """What a launch records of where the run is, beside its profile, by the profile's keys."""
+        return {}
 
     def start(self, starts: Mapping[str, run_asks.Start]) -> StartedOrWhy:
         """Start the agents of these queues, which no question to their boxes starts: by what each

@@ -31,7 +31,7 @@ def append_launch(
     credentials: Sequence[str] = (),
     not_tried: int = 0,
     skipped: Mapping[str, str] = MappingProxyType({}),
-    place: Sequence[str] = (),
+    place: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Add a launch of these queues with this release; `credentials` are names, never values.
 
@@ -47,7 +47,7 @@ def append_launch(
         "credentials": list(credentials),
         "not_tried": not_tried,
         "skipped": dict(skipped),
-        "place": list(place),
+        "place": dict(place),
     }
     atomic.make_folder(results.root)
     path = results.root / LAUNCHES
@@ -67,10 +67,10 @@ def releases_of(results: ResultPaths) -> set[str]:
     return {str(record["release"]) for record in _records(results) if "release" in record}
 
 
-def newest_place_of(results: ResultPaths) -> list[str]:
-    """Where the last launch was, as far as it was recorded."""
-    found: list[Any] = [record.get("place") or [] for record in _records(results)]
-    return list(map(str, found[-1])) if found else []
+def newest_place_of(results: ResultPaths) -> dict[str, str]:
+    """Where the last launch was, by the profile's keys, as far as it was recorded."""
+    found = [record.get("place") for record in _records(results)]
+    return found[-1] if found and isinstance(found[-1], dict) else {}
 
 
 def newest_release_of(results: ResultPaths) -> str | None:

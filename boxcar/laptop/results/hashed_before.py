@@ -50,7 +50,7 @@ class HashedBefore:
         """From here on, what this object has compared is not hashed again while it is unchanged."""
         self._known |= self._seen
 
-    def write(self) -> None:
+    def write_hashes(self) -> None:
         """The same for those who read the path later. Raises OSError."""
         known = self._known | self._seen
         if self._path and known != self._known:

@@ -118,7 +118,7 @@ def pull_cells(
     pull_all([*([small] if portions else []), *alone])
     pull_all(partial(pull_one, one) for one in left if one.cell not in outcomes)
     with contextlib.suppress(OSError):  # the next pull hashes once more
-        hashed.write()
+        hashed.write_hashes()
     return [_with_receipt(site, outcomes[cell.name]) for cell in cells]
 
 

@@ -231,7 +231,7 @@ def _on_old_code(lines: NewLines, made: Release) -> Message:
     return Message(
         _(
             "{queue}: {cells} will run on release {old}, on which its agent stays, without what "
-            "you changed in {files}. To have it run that",
+            "you changed in {files}. To use the new code",
             **_of_lines(lines, made),
             files=", ".join(lines.other),
         ),

@@ -38,7 +38,7 @@ def known(folder: Path) -> Path:
     path = folder.parent.parent / ".boxcar" / "hashed.json"
     before = HashedBefore(path)
     assert before.compare_one(folder, FILE) is None
-    before.write()
+    before.write_hashes()
     return path
 
 
@@ -114,5 +114,5 @@ def test_a_damaged_file_is_never_written_down_as_hashed(folder: Path) -> None:
     path = folder / "hashed.json"
     before = HashedBefore(path)
     assert before.compare_one(folder, FILE) is not None
-    before.write()
+    before.write_hashes()
     assert not path.exists()

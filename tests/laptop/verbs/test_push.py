@@ -315,7 +315,7 @@ def test_a_line_that_will_run_on_the_code_before_is_named(
     assert push(opened(tiny)) == 0
     said = capsys.readouterr().err
     assert f"will run on release {running[:12]}, on which its agent stays" in said
-    assert f"without what you changed in {script.name}. To have it run that" in said
+    assert f"without what you changed in {script.name}. To use the new code" in said
 
 
 def test_the_pointer_is_moved_after_the_release_and_before_the_lines(
