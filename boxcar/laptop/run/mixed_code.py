@@ -42,7 +42,7 @@ class ToPush:
 
 @dataclass(frozen=True)
 class NewLines:
-    """Lines of one queue that its agent's own release lacks the config of, or has it.
+    """Lines of one queue, all with or all without a config in its agent's own release.
 
     `other` are the files, and fields of the plan, that differ beside the configs; `refused` are
     those fields that a running agent cannot take over.

@@ -177,3 +177,10 @@ def test_kueue_has_to_be_there_with_its_queue() -> None:
 
 def test_the_rows_are_in_the_readers_language() -> None:
     assert "节点" in in_language(rows(facts(node_gpus={}))["GPUs"].reason, "zh")
+
+
+@pytest.mark.parametrize("key", ["memory", "shm"])
+def test_an_amount_of_memory_has_its_unit(key: str) -> None:
+    assert getattr(KubeOptions.model_validate({key: "64Mi"}), key) == "64Mi"
+    with pytest.raises(ValueError, match="an amount with its unit, such as 64Gi"):
+        KubeOptions.model_validate({key: "64"})

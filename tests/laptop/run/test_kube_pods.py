@@ -44,6 +44,10 @@ def event(reason: str, message: str, about: str = "j-gone") -> dict[str, Any]:
         (pod({"exitCode": 137, "reason": "OOMKilled"}), "OOMKilled (exit code 137)"),
         (pod({"exitCode": 137, "reason": "Error"}), "Error (exit code 137)"),
         (
+            pod({"exitCode": 137, "reason": "Error", "message": "the agent ended with 137\n"}),
+            "Error (the agent ended with 137)",
+        ),
+        (
             pod({"exitCode": 128, "reason": "StartError", "message": "no such file: /bin/bash"}),
             "StartError (no such file: /bin/bash)",
         ),
